@@ -1,0 +1,138 @@
+"""Compiled kernels: the two decorators, bit tricks, and a word to the user while the first compilation runs.
+
+`kernel` marks what Python calls: compiled at the first call, kept on disk, releasing the GIL. `part` marks what only
+kernels call. A kept kernel is used again only while no file with kernels has changed, which Numba alone does not check
+across files.
+"""
+
+import hashlib
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import event
+from numba.extending import intrinsic
+
+U64 = np.uint64
+ONE = np.uint64(1)
+
+part = njit(inline="never")
+_NOTICE_AFTER = 1.0  # seconds of compilation before the user is told
+
+
+def _source_stamp(folder: Path) -> str:
+    """Hash of every source file with kernels that code in the folder may call."""
+    digest = hashlib.sha256()
+    for place in sorted({folder, Path(__file__).parent}):
+        for path in sorted(place.glob("*.py")):
+            source = path.read_bytes()
+            if b"@kernel" in source or b"@part" in source:
+                digest.update(source)
+    return digest.hexdigest()
+
+
+def kernel(function: Callable) -> Any:
+    """Compile a function that Python calls; the result is kept on disk."""
+    compiled = njit(cache=True, nogil=True)(function)
+    compiled._cache._cache_file._source_stamp = _source_stamp(Path(function.__code__.co_filename).parent)
+    return compiled
+
+
+class _CompileNotice(event.Listener):
+    """Says on stderr that kernels are being compiled, once, if it takes more than a second."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._timer: threading.Timer | None = None
+        self._is_told = False
+
+    @staticmethod
+    def _is_ours(data: Any) -> bool:
+        module = data.data["dispatcher"].py_func.__module__ if data.data else ""
+        return module.split(".")[0] in ("pitch_env", "agents")
+
+    def _tell(self) -> None:
+        self._is_told = True
+        print(
+            "pitch_env: compiling the game for this machine (once; the result is kept) ...", file=sys.stderr, flush=True
+        )
+
+    def on_start(self, event: Any) -> None:
+        if not self._is_ours(event):
+            return
+        self._depth += 1
+        if self._depth == 1 and not self._is_told:
+            self._timer = threading.Timer(_NOTICE_AFTER, self._tell)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def on_end(self, event: Any) -> None:
+        if not self._is_ours(event):
+            return
+        self._depth -= 1
+        if self._depth == 0 and self._timer is not None:
+            self._timer.cancel()
+
+
+event.register("numba:compile", _CompileNotice())
+
+
+@intrinsic
+def _count(typingctx, mask):  # noqa: ARG001  (the signature is Numba's)
+    def generate(context, builder, signature, args):
+        return builder.ctpop(args[0])
+
+    return types.uint64(types.uint64), generate
+
+
+@intrinsic
+def _trailing(typingctx, mask):  # noqa: ARG001
+    def generate(context, builder, signature, args):
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.uint64(types.uint64), generate
+
+
+@intrinsic
+def _leading(typingctx, mask):  # noqa: ARG001
+    def generate(context, builder, signature, args):
+        return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.uint64(types.uint64), generate
+
+
+@part
+def count(mask):
+    """Number of set bits of a uint64."""
+    return np.int64(_count(mask))
+
+
+@part
+def lowest(mask):
+    """Index of the lowest set bit; 64 for an empty mask."""
+    return np.int64(_trailing(mask))
+
+
+@part
+def highest(mask):
+    """Index of the highest set bit; -1 for an empty mask."""
+    return np.int64(63) - np.int64(_leading(mask))
+
+
+@part
+def bit(index):
+    """The mask with one bit set."""
+    return ONE << U64(index)
+
+
+@part
+def nth(mask, index):
+    """Position of the set bit with `index` set bits below it."""
+    for _ in range(index):
+        mask &= mask - ONE
+    return lowest(mask)

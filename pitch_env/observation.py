@@ -1,0 +1,466 @@
+"""What a network sees: a seat's view as small integers, as active features, and as a float vector.
+
+One layout is the source of everything. `FIELDS` lists the small integers of the compact observation; value 0 always
+means "nothing to say", so a one-hot block of a field has one feature for each value from 1 up. The float vector of the
+environments is the multi-hot form of the same features. All seats are relative to the viewer (0 is the viewer, 1 the next
+to the left ...).
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from pitch_env.cards import JACK, MAX_BID, NUM_ACTIONS, NUM_CARDS, NUM_RANKS, NUM_SUITS
+from pitch_env.engine import hand_of, legal_actions, seat_after
+from pitch_env.kernels import ONE, U64, bit, count, highest, kernel, lowest, part
+from pitch_env.rules import MAX_HAND_SIZE, MAX_PLAYERS
+from pitch_env.scoring import SUIT_MASK, count_trick_points, suit_cards
+from pitch_env.table import AUCTION, NOBODY
+
+LAYOUT_VERSION = 1
+
+# States of a card in the compact observation; a played one is PLAYED + MAX_PLAYERS * trick + relative seat.
+UNSEEN, IN_HAND, PLAYED = 0, 1, 2
+MIN_NEED, MAX_NEED = -12, 51  # points to the target that are told apart
+MAX_TRICK_POINTS = 41  # a side with more than 40 of the 80 has won Game
+
+
+@dataclass(frozen=True)
+class Field:
+    """One named row of small integers in the compact observation."""
+
+    name: str
+    num_values: int  # values run from 0 to this
+    text: str
+    is_per_seat: bool = False
+    is_bit_set: bool = False  # the value is a set of num_values bits instead of one of num_values values
+
+    @property
+    def length(self) -> int:
+        return MAX_PLAYERS if self.is_per_seat else 1
+
+
+FIELDS = (
+    Field("num_players", MAX_PLAYERS - 1, "players at the table, less one"),
+    Field("teams", 1, "two teams of two"),
+    Field("win_needs_made_bid", 1, "a set pitcher cannot win"),
+    Field("low_to_holder", 1, "Low goes to the first holder"),
+    Field("pitch_by_card", 1, "a card may be played in the auction"),
+    Field("missing_suits", NUM_SUITS - 1, "suits left out of the deck"),
+    Field("missing_ranks", NUM_RANKS - 1, "ranks left out of the deck"),
+    Field("missing_cards", MAX_HAND_SIZE - 1, "cards fewer than six dealt to each"),
+    Field(
+        "trick",
+        MAX_HAND_SIZE + 1,
+        "0 in the auction, then the trick in progress from 1; one more than there are: hand over",
+    ),
+    Field("place", MAX_PLAYERS - 1, "cards already in the trick in progress"),
+    Field("waits_for", MAX_PLAYERS - 1, "seat to act when it is not the viewer"),
+    Field("dealer", MAX_PLAYERS, "seat of the dealer, plus 1"),
+    Field("pitcher", MAX_PLAYERS, "seat of the highest bidder so far, plus 1"),
+    Field("bid", MAX_BID, "highest bid so far; after the auction the contract"),
+    Field("trump", NUM_SUITS, "trump suit, plus 1"),
+    Field("leader", MAX_PLAYERS, "seat that led the trick in progress, plus 1"),
+    Field("winning", MAX_PLAYERS, "seat that so far wins the trick in progress, plus 1"),
+    Field("led_suit", NUM_SUITS, "suit led in the trick in progress, plus 1"),
+    Field("high_taker", MAX_PLAYERS, "seat that captured the highest trump captured so far, plus 1"),
+    Field("low_taker", MAX_PLAYERS, "seat that captured (or, by switch, held) the lowest of them, plus 1"),
+    Field("jack_taker", MAX_PLAYERS, "seat that captured the jack of trumps, plus 1"),
+    Field("bids", MAX_BID + 1, "bid of each seat: 0 not yet, 1 pass, 2-5 a bid of 1-4", is_per_seat=True),
+    Field(
+        "needs",
+        MAX_NEED - MIN_NEED + 1,
+        "target less the score of each seat's side, plus 13, within 1 to 64",
+        is_per_seat=True,
+    ),
+    Field("trick_points", MAX_TRICK_POINTS, "trick points captured by each seat's side, at most 41", is_per_seat=True),
+    Field("voids", NUM_SUITS, "suits that play proved each seat to lack", is_per_seat=True, is_bit_set=True),
+)
+
+
+def _place_fields() -> tuple[dict[str, slice], int]:
+    places, start = {"cards": slice(0, NUM_CARDS)}, NUM_CARDS
+    for field in FIELDS:
+        places[field.name] = slice(start, start + field.length)
+        start += field.length
+    return places, -(-start // 8) * 8
+
+
+COMPACT, COMPACT_SIZE = _place_fields()
+"""Slices of the compact observation by name, and its length in bytes (padded to whole 8-byte words)."""
+
+_AT = {name: place.start for name, place in COMPACT.items()}
+(_NUM_PLAYERS, _TEAMS, _MADE, _HOLDER, _BY_CARD, _SUITS, _RANKS, _CARDS) = range(_AT["num_players"], _AT["trick"])
+(_TRICK, _PLACE, _WAITS, _DEALER, _PITCHER, _BID, _TRUMP, _LEADER, _WINNING, _LED) = range(
+    _AT["trick"], _AT["high_taker"]
+)
+(_HIGH, _LOW, _JACK) = range(_AT["high_taker"], _AT["bids"])
+_BIDS, _NEEDS, _POINTS, _VOIDS = (_AT[name] for name in ("bids", "needs", "trick_points", "voids"))
+
+
+@part
+def keep_suits(order):
+    """The frame in which every suit keeps its place."""
+    for suit in range(NUM_SUITS):
+        order[suit] = suit
+
+
+@part
+def order_suits(t, seat, order):
+    """Canonical frame of a seat: ``order[suit]`` is the place of a suit.
+
+    Trump comes first, then suits by the number and the ranks of the seat's own first cards; suits alike in that go by
+    which was played first. It depends on nothing that the seat does not know, and relabelled suits give the relabelled
+    frame (suits alike in everything are alike in every observation too).
+    """
+    keys = np.empty(NUM_SUITS, np.int64)
+    own = t.dealt[seat]
+    for suit in range(NUM_SUITS):
+        cards = (own >> U64(suit * NUM_RANKS)) & SUIT_MASK
+        keys[suit] = (count(cards) << 24) | (np.int64(cards) << 8)
+    for index in range(t.num_plays - 1, -1, -1):
+        suit = t.plays[index] // NUM_RANKS
+        keys[suit] = (keys[suit] & ~0xFF) | (0xFF - index)
+    if t.trump >= 0:
+        keys[t.trump] |= 1 << 40
+    for suit in range(NUM_SUITS):
+        place = 0
+        for other in range(NUM_SUITS):
+            if keys[other] > keys[suit] or (keys[other] == keys[suit] and other < suit):
+                place += 1
+        order[suit] = place
+
+
+@part
+def reorder_cards(cards, order):
+    """Mask of cards with each suit moved to its place in a frame."""
+    moved = U64(0)
+    for suit in range(NUM_SUITS):
+        moved |= ((cards >> U64(suit * NUM_RANKS)) & SUIT_MASK) << U64(order[suit] * NUM_RANKS)
+    return moved
+
+
+@part
+def reorder_action(action, order):
+    """An action in a frame; bids stay."""
+    if action <= MAX_BID:
+        return action
+    card = action - MAX_BID - 1
+    return MAX_BID + 1 + order[card // NUM_RANKS] * NUM_RANKS + card % NUM_RANKS
+
+
+@part
+def restore_action(action, order):
+    """The action that `reorder_action` takes to the given one."""
+    if action <= MAX_BID:
+        return action
+    card = action - MAX_BID - 1
+    for suit in range(NUM_SUITS):
+        if order[suit] == card // NUM_RANKS:
+            return MAX_BID + 1 + suit * NUM_RANKS + card % NUM_RANKS
+    return action
+
+
+@part
+def reorder_actions(legal, order):
+    """Mask of legal actions in a frame."""
+    bids = (ONE << U64(MAX_BID + 1)) - ONE
+    return (legal & bids) | (reorder_cards(legal >> U64(MAX_BID + 1), order) << U64(MAX_BID + 1))
+
+
+@part
+def turns_to(t, viewer, seat):
+    """How many seats to the left of the viewer a seat is."""
+    turns = np.int64(seat) - viewer
+    return turns + t.num_players if turns < 0 else turns
+
+
+@part
+def encode_compact(t, seat, order, out):
+    """Write the compact observation of a seat, uint8 (COMPACT_SIZE,), in a frame of suits."""
+    for index in range(COMPACT_SIZE):
+        out[index] = 0
+    hand = hand_of(t, seat)
+    while hand:
+        card = lowest(hand)
+        hand &= hand - ONE
+        suit = card // NUM_RANKS
+        out[card + (order[suit] - suit) * NUM_RANKS] = IN_HAND
+    _encode_rules(t, out)
+    _encode_auction(t, seat, out)
+    if t.phase != AUCTION:
+        _encode_tricks(t, seat, order, out)
+
+
+@part
+def _encode_rules(t, out):
+    out[_NUM_PLAYERS] = t.num_players - 1
+    out[_TEAMS] = t.num_sides != t.num_players
+    out[_MADE] = t.win_needs_made_bid
+    out[_HOLDER] = t.low_to_holder
+    out[_BY_CARD] = t.pitch_by_card
+    out[_SUITS] = NUM_SUITS - t.num_suits
+    out[_RANKS] = NUM_RANKS - t.num_ranks
+    out[_CARDS] = MAX_HAND_SIZE - t.hand_size
+
+
+@part
+def _encode_auction(t, seat, out):
+    if t.seat != NOBODY:
+        out[_WAITS] = turns_to(t, seat, t.seat)
+    out[_DEALER] = 1 + turns_to(t, seat, t.dealer)
+    if t.pitcher != NOBODY:
+        out[_PITCHER] = 1 + turns_to(t, seat, t.pitcher)
+    out[_BID] = t.bid
+    is_team = t.num_sides != t.num_players
+    for turns in range(t.num_players):
+        other = seat_after(t, seat, turns)
+        side = other & 1 if is_team else other
+        out[_BIDS + turns] = 1 + t.bids[other]
+        out[_NEEDS + turns] = min(max(t.target - t.scores[side], MIN_NEED), MAX_NEED) - MIN_NEED + 1
+
+
+@part
+def _encode_tricks(t, seat, order, out):
+    num_players, num_plays = np.int64(t.num_players), np.int64(t.num_plays)
+    trick = start = 0
+    while start < num_plays:
+        turns = turns_to(t, seat, t.leaders[trick])
+        for index in range(start, min(start + num_players, num_plays)):
+            card = np.int64(t.plays[index])
+            suit = card // NUM_RANKS
+            out[card + (order[suit] - suit) * NUM_RANKS] = PLAYED + MAX_PLAYERS * trick + turns
+            turns += 1
+            if turns == num_players:
+                turns = 0
+        start += num_players
+        trick += 1
+    if start == num_plays:
+        trick += 1
+    else:
+        place = num_plays - start + num_players
+        out[_PLACE] = place
+        out[_LEADER] = 1 + turns_to(t, seat, t.leaders[trick - 1])
+        out[_WINNING] = 1 + turns_to(t, seat, t.winners[trick - 1])
+        out[_LED] = 1 + order[t.plays[num_plays - place] // NUM_RANKS]
+    out[_TRICK] = trick
+    if num_plays > 0:
+        out[_TRUMP] = 1 + order[t.trump]
+    if num_plays >= num_players:
+        _encode_captures(t, seat, out)
+    for turns in range(num_players):
+        voids = t.voids[seat_after(t, seat, turns)]
+        if voids:
+            moved = 0
+            for suit in range(NUM_SUITS):
+                moved |= ((voids >> suit) & 1) << order[suit]
+            out[_VOIDS + turns] = moved
+
+
+@part
+def _encode_captures(t, seat, out):
+    taken = U64(0)
+    for other in range(t.num_players):
+        taken |= t.captured[other]
+    trumps = taken & suit_cards(t.trump)
+    high = trumps & bit(highest(trumps) & 63)
+    low = trumps & (~trumps + ONE)
+    jack = trumps & bit(t.trump * NUM_RANKS + JACK)
+    is_team = t.num_sides != t.num_players
+    other = np.int64(seat)
+    for turns in range(t.num_players):
+        cards = t.captured[other]
+        low_cards = t.dealt[other] if t.low_to_holder else cards
+        out[_HIGH] += ((cards & high) != 0) * (turns + 1)
+        out[_LOW] += ((low_cards & low) != 0) * (turns + 1)
+        out[_JACK] += ((cards & jack) != 0) * (turns + 1)
+        if is_team:
+            cards |= t.captured[other ^ 2]
+        out[_POINTS + turns] = min(count_trick_points(cards), MAX_TRICK_POINTS)
+        other = seat_after(t, other, 1)
+
+
+# Features: what a compact observation says, one number for each thing said.
+
+
+class Layout:
+    """Features of observations at tables of up to `num_seats` players.
+
+    Attributes:
+        size: number of features, the length of the float vector.
+        max_active: most features that can be active at once.
+        blocks: slice of each named block in the float vector.
+    """
+
+    def __init__(self, num_seats: int) -> None:
+        if not 2 <= num_seats <= MAX_PLAYERS:
+            raise ValueError(f"num_seats takes a number from 2 to {MAX_PLAYERS}, not {num_seats!r}")
+        self.num_seats = num_seats
+        self.blocks: dict[str, slice] = {}
+        self.size = 0
+        # cards: a plane of 52 for the hand, for each seat's cards of earlier tricks, for those of the trick in
+        # progress, and for the trick in which a card fell
+        self._planes = np.full((3, MAX_PLAYERS), -1, np.int32)
+        self._hand_plane = self._add("hand", NUM_CARDS)
+        for seat in range(num_seats):
+            self._planes[0, seat] = self._add(f"earlier_{seat}", NUM_CARDS)
+        self._planes[1, 0] = self._planes[0, 0]  # which trick is told by the trick planes
+        for seat in range(1, num_seats):
+            self._planes[1, seat] = self._add(f"on_table_{seat}", NUM_CARDS)
+        for trick in range(MAX_HAND_SIZE):
+            self._planes[2, trick] = self._add(f"in_trick_{trick + 1}", NUM_CARDS)
+        self._starts = np.full(COMPACT_SIZE, -1, np.int32)
+        self._is_bit_set = np.zeros(COMPACT_SIZE, np.bool_)
+        for field in FIELDS:
+            place = COMPACT[field.name]
+            for index in range(num_seats if field.is_per_seat else 1):
+                name = f"{field.name}_{index}" if field.is_per_seat else field.name
+                self._starts[place.start + index] = self._add(name, field.num_values)
+                self._is_bit_set[place.start + index] = field.is_bit_set
+        per_seat = sum(field.num_values if field.is_bit_set else 1 for field in FIELDS if field.is_per_seat)
+        played = 2 * (num_seats * MAX_HAND_SIZE - 1) + 1
+        self.max_active = played + len(FIELDS) + num_seats * per_seat
+        self.kernel_form = (self._hand_plane, self._planes, self._starts, self._is_bit_set)
+
+    def _add(self, name: str, num_features: int) -> int:
+        start = self.size
+        self.blocks[name] = slice(start, start + num_features)
+        self.size += num_features
+        return start
+
+
+layout = cache(Layout)
+
+
+@part
+def list_features(compact, hand_plane, planes, starts, is_bit_set, out):
+    """Write the active features of a compact observation into `out`; returns how many there are."""
+    num = 0
+    current = compact[_TRICK]
+    for card in range(NUM_CARDS):
+        state = compact[card]
+        if state == UNSEEN:
+            continue
+        if state == IN_HAND:
+            out[num] = hand_plane + card
+            num += 1
+            continue
+        trick, seat = (state - PLAYED) // MAX_PLAYERS, (state - PLAYED) % MAX_PLAYERS
+        plane = planes[1, seat] if trick + 1 == current else planes[0, seat]
+        out[num] = plane + card
+        out[num + 1] = planes[2, trick] + card
+        num += 2
+    for index in range(NUM_CARDS, COMPACT_SIZE):
+        value = compact[index]
+        start = starts[index]
+        if value == 0 or start < 0:
+            continue
+        if is_bit_set[index]:
+            for suit in range(NUM_SUITS):
+                if (value >> suit) & 1:
+                    out[num] = start + suit
+                    num += 1
+        else:
+            out[num] = start + value - 1
+            num += 1
+    return num
+
+
+@part
+def list_hidden(t, seat, order, start, out):
+    """Write the features "relative seat k holds this card" of the other hands, from `start` up; returns how many."""
+    num = 0
+    for relative in range(1, t.num_players):
+        hand = hand_of(t, seat_after(t, seat, relative))
+        while hand:
+            card = lowest(hand)
+            hand &= hand - ONE
+            out[num] = start + (relative - 1) * NUM_CARDS + order[card // NUM_RANKS] * NUM_RANKS + card % NUM_RANKS
+            num += 1
+    return num
+
+
+def num_hidden_features(num_seats: int) -> int:
+    """Features that `list_hidden` tells apart: every card at every other seat."""
+    return (num_seats - 1) * NUM_CARDS
+
+
+# What Python calls.
+
+_BYTES = np.array([sum(1 << (8 * index) for index in range(8) if byte >> index & 1) for byte in range(256)], np.uint64)
+
+
+@part
+def expand_mask(legal, words):
+    """Write a mask over actions as bytes of 0 and 1, uint64 words (8,)."""
+    for index in range(8):
+        words[index] = _BYTES[(legal >> U64(8 * index)) & U64(255)]
+
+
+@kernel
+def _observe(tables, seats, is_canonical, compact, orders):
+    for i in range(tables.shape[0]):
+        if is_canonical:
+            order_suits(tables[i], seats[i], orders[i])
+        else:
+            keep_suits(orders[i])
+        encode_compact(tables[i], seats[i], orders[i], compact[i])
+
+
+@kernel
+def _activate(compact, hand_plane, planes, starts, is_bit_set, max_active, vectors):
+    active = np.empty(max_active, np.int32)
+    for i in range(compact.shape[0]):
+        for index in range(list_features(compact[i], hand_plane, planes, starts, is_bit_set, active)):
+            vectors[i, active[index]] = 1
+
+
+@kernel
+def _observe_one(tables, seat, hand_plane, planes, starts, is_bit_set, max_active, vector, words):
+    order = np.empty(NUM_SUITS, np.int64)
+    compact = np.empty(COMPACT_SIZE, np.uint8)
+    active = np.empty(max_active, np.int32)
+    keep_suits(order)
+    encode_compact(tables[0], seat, order, compact)
+    for index in range(list_features(compact, hand_plane, planes, starts, is_bit_set, active)):
+        vector[active[index]] = 1
+    expand_mask(legal_actions(tables[0]) if tables[0].seat == seat else U64(0), words)
+
+
+def observe_compact(tables: np.ndarray, seats: np.ndarray, is_canonical: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Compact observations of one seat at each of the tables or views, (N,).
+
+    Args:
+        tables: (N,) of `TABLE`.
+        seats: (N,) seat that looks at each.
+        is_canonical: whether suits are put in the seat's canonical order (see `order_suits`).
+
+    Returns:
+        uint8 (N, COMPACT_SIZE), and the place of each suit, int64 (N, 4).
+    """
+    compact = np.empty((len(tables), COMPACT_SIZE), np.uint8)
+    orders = np.empty((len(tables), NUM_SUITS), np.int64)
+    _observe(tables, np.ascontiguousarray(seats, np.int64), is_canonical, compact, orders)
+    return compact, orders
+
+
+def to_vectors(compact: np.ndarray, num_seats: int) -> np.ndarray:
+    """Multi-hot float32 vectors, (N, layout size), of compact observations, (N, COMPACT_SIZE)."""
+    form = layout(num_seats)
+    vectors = np.zeros((len(compact), form.size), np.float32)
+    _activate(compact, *form.kernel_form, form.max_active, vectors)
+    return vectors
+
+
+def observe(table: np.ndarray, seat: int) -> tuple[np.ndarray, np.ndarray]:
+    """Observation and action mask of a seat at a table or view, (1,).
+
+    Returns:
+        float32 (layout size,) of 0 and 1, and int8 (57,) that is all zero when the seat is not to act.
+    """
+    form = layout(int(table["num_players"][0]))
+    vector = np.zeros(form.size, np.float32)
+    words = np.empty(8, np.uint64)
+    _observe_one(table, seat, *form.kernel_form, form.max_active, vector, words)
+    return vector, words.view(np.int8)[:NUM_ACTIONS]

@@ -1,0 +1,141 @@
+"""What a seat may know: a table with everything hidden taken out.
+
+A view is a table record like any other, so every reader of tables reads views; what the seat has not seen is simply
+not in it: no other hand, no undealt card, no random stream.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from pitch_env.cards import CARD_ACTION, SUITS, action_name, card_name, cards_of, mask_of, parse_card
+from pitch_env.engine import apply, legal_mask, set_hand
+from pitch_env.kernels import U64, kernel, part
+from pitch_env.rules import Rules
+from pitch_env.table import NOBODY, NOT_YET, PHASES, TABLE, read_rules, write_rules
+
+
+@part
+def hide_from(t, seat):
+    """Take out of a table what a seat does not know; the cards others have played stay."""
+    for other in range(t.num_players):
+        if other != seat:
+            t.dealt[other] &= t.played
+    t.rng = U64(0)
+    t.viewer = seat
+
+
+@kernel
+def _hide(tables, seats):
+    for i in range(tables.shape[0]):
+        hide_from(tables[i], seats[i])
+
+
+def view_tables(tables: np.ndarray, seats: np.ndarray) -> np.ndarray:
+    """Views of the tables, (N,), each from one seat, (N,)."""
+    views = tables.copy()
+    _hide(views, np.ascontiguousarray(seats, np.int64))
+    return views
+
+
+def view_table(table: np.ndarray, seat: int) -> np.ndarray:
+    """The view, (1,), of a table, (1,), from one seat.
+
+    Raises:
+        ValueError: if there is no such seat.
+    """
+    num_players = int(table["num_players"][0])
+    if not 0 <= seat < num_players:
+        raise ValueError(f"seat takes a number from 0 to {num_players - 1}, not {seat!r}")
+    return view_tables(table, np.array([seat]))
+
+
+def _or_none(number: int) -> int | None:
+    return None if number == NOBODY else int(number)
+
+
+def view_to_dict(view: np.ndarray) -> dict[str, Any]:
+    """A view, (1,), as a JSON-ready dict in words: what a server or a person passes around."""
+    t = view[0]
+    rules = read_rules(t)
+    num_players = rules.num_players
+    first = (int(t["dealer"]) + 1) % num_players
+    bids = [(first + turn) % num_players for turn in range(num_players)]
+    plays = [card_name(card) for card in t["plays"][: t["num_plays"]]]
+    tricks = [
+        {"leader": int(leader), "cards": plays[index * num_players : (index + 1) * num_players]}
+        for index, leader in enumerate(t["leaders"][: -(-int(t["num_plays"]) // num_players)])
+    ]
+    for trick, winner in zip(tricks, t["winners"], strict=False):
+        trick["winner"] = int(winner) if len(trick["cards"]) == num_players else None
+    seat = int(t["viewer"])
+    legal = legal_mask(view) if t["seat"] == seat else 0
+    return {
+        "rules": rules.to_dict(),
+        "seat": seat,
+        "phase": PHASES[t["phase"]],
+        "dealer": int(t["dealer"]),
+        "to_act": _or_none(t["seat"]),
+        "dealt": [card_name(card) for card in cards_of(t["dealt"][seat])],
+        "hand": [card_name(card) for card in cards_of(t["dealt"][seat] & ~t["played"])],
+        "bids": [[bidder, int(t["bids"][bidder])] for bidder in bids if t["bids"][bidder] != NOT_YET],
+        "pitcher": _or_none(t["pitcher"]),
+        "bid": int(t["bid"]),
+        "trump": SUITS[t["trump"]] if t["trump"] != NOT_YET else None,
+        "tricks": tricks,
+        "scores": [int(score) for score in t["scores"][: rules.num_sides]],
+        "num_hands": int(t["num_hands"]),
+        "winner": _or_none(t["winner"]),
+        "legal": [action_name(index) for index in range(64) if legal >> index & 1],
+    }
+
+
+def view_from_dict(values: dict[str, Any]) -> np.ndarray:
+    """The view, (1,), that a dict of `view_to_dict` describes, found by playing its hand again.
+
+    Raises:
+        ValueError: if something is missing, unknown, or breaks a rule.
+    """
+    try:
+        rules = Rules.from_dict(dict(values["rules"]))
+        seat, dealer = int(values["seat"]), int(values["dealer"])
+        own = mask_of(parse_card(text) for text in values["dealt"])
+        bids = [(int(bidder), int(bid)) for bidder, bid in values["bids"]]
+        tricks = [(int(trick["leader"]), [parse_card(text) for text in trick["cards"]]) for trick in values["tricks"]]
+        scores = [int(score) for score in values["scores"]]
+    except (KeyError, TypeError) as error:
+        raise ValueError(
+            f"a view needs rules, seat, dealer, dealt, bids, tricks and scores; trouble with {error}"
+        ) from error
+    num_players = rules.num_players
+    for name, number in (("seat", seat), ("dealer", dealer)):
+        if not 0 <= number < num_players:
+            raise ValueError(f"{name} takes a number from 0 to {num_players - 1}, not {number}")
+    if len(scores) != rules.num_sides:
+        raise ValueError(f"scores takes {rules.num_sides} numbers, not {len(scores)}")
+    if own.bit_count() != rules.hand_size:
+        raise ValueError(f"dealt takes {rules.hand_size} different cards, not {values['dealt']!r}")
+    if sum(len(cards) for _, cards in tricks) == num_players * rules.hand_size:
+        raise ValueError("the hand of this view is over: there is nothing to decide in it")
+    dealt = [0] * num_players
+    for leader, cards in tricks:
+        for place, card in enumerate(cards):
+            dealt[(leader + place) % num_players] |= 1 << card
+    dealt[seat] = own
+    view = np.zeros(1, TABLE)
+    write_rules(view, rules)
+    view["scores"][0, : rules.num_sides] = scores
+    view["num_hands"] = int(values.get("num_hands", 0))
+    view["winner"] = NOBODY
+    view["viewer"] = seat
+    set_hand(view, dealt, dealer)
+    for bidder, bid in bids:
+        if view["seat"][0] != bidder:
+            raise ValueError(f"seat {bidder} bid {bid if bid else 'pass'} out of turn")
+        apply(view, bid)
+    for leader, cards in tricks:
+        for place, card in enumerate(cards):
+            if view["seat"][0] != (leader + place) % num_players:
+                raise ValueError(f"{card_name(card)} was played out of turn")
+            apply(view, CARD_ACTION + card)  # of others' hands only what they later show is known to R11
+    return view
