@@ -3,9 +3,11 @@
 Kernels take one table as a record `t` (an element of an array of `TABLE`) and change it in place.
 """
 
+from operator import index
+
 import numpy as np
 
-from pitch_env.cards import CARD_ACTION, MAX_BID, NUM_CARDS, NUM_RANKS, action_name
+from pitch_env.cards import CARD_ACTION, MAX_BID, NUM_ACTIONS, NUM_CARDS, NUM_RANKS, action_name
 from pitch_env.kernels import ONE, U64, bit, count, kernel, nth, part
 from pitch_env.rules import Rules
 from pitch_env.scoring import settle, suit_cards
@@ -205,8 +207,8 @@ def play_once(t, card):
         t.seat = seat_after(t, seat, 1)
         return
     winner = t.winners[trick]
-    for index in range(t.num_plays - num_players, t.num_plays):
-        t.captured[winner] |= bit(t.plays[index])
+    for played in range(t.num_plays - num_players, t.num_plays):
+        t.captured[winner] |= bit(t.plays[played])
     if t.num_plays == num_players * t.hand_size:
         settle(t)
     else:
@@ -234,7 +236,8 @@ def choose_at_random(t, mask):
 
 
 @kernel
-def _start_matches(tables):
+def start_matches(tables):
+    """Start a new match at each table, going on with its random stream."""
     for i in range(tables.shape[0]):
         start_match(tables[i])
 
@@ -253,10 +256,11 @@ def _open_auctions(tables):
 
 @kernel
 def _apply_one(tables, action):
-    if action < 0 or action > 63 or not (legal_actions(tables[0]) >> U64(action)) & ONE:
-        return False
-    apply_action(tables[0], action)
-    return True
+    t = tables[0]
+    if action < 0 or action >= NUM_ACTIONS or not (legal_actions(t) >> U64(action)) & ONE:
+        return -2
+    apply_action(t, action)
+    return np.int64(t.seat)
 
 
 @kernel
@@ -278,7 +282,7 @@ def new_tables(rules: Rules, seeds: int | np.ndarray | None = None, num_tables: 
     tables = np.zeros(num_tables, TABLE)
     write_rules(tables, rules)
     tables["rng"] = seeds if isinstance(seeds, np.ndarray) else seed_streams(seeds, num_tables)
-    _start_matches(tables)
+    start_matches(tables)
     return tables
 
 
@@ -306,25 +310,69 @@ def legal_mask(table: np.ndarray) -> int:
     return int(_legal_one(table))
 
 
-def apply(table: np.ndarray, action: int) -> None:
+def try_action(table: np.ndarray, action: int) -> int | None:
+    """Apply an action of the seat to act at a table, (1,), if it is legal.
+
+    Returns:
+        The seat to act next, NOBODY when the hand is over; None if the action is not legal, the table unchanged.
+    """
+    try:
+        seat = _apply_one(table, index(action))
+    except TypeError:
+        return None
+    return None if seat < NOBODY else seat
+
+
+def apply(table: np.ndarray, action: int) -> int:
     """Apply an action of the seat to act at a table, (1,).
+
+    Returns:
+        The seat to act next, NOBODY when the hand is over.
 
     Raises:
         ValueError: if the action is not legal; the table is unchanged.
     """
-    number = int(action)
-    if number != action or not _apply_one(table, number):
+    seat = try_action(table, action)
+    if seat is None:
         raise ValueError(explain_illegal(table, action))
+    return seat
 
 
 def explain_illegal(table: np.ndarray, action: int) -> str:
-    """Why an action is not legal at a table, (1,), and what is."""
-    legal = [index for index in range(CARD_ACTION + NUM_CARDS) if legal_mask(table) >> index & 1]
-    if not legal:
-        return f"no one is to act: the table is in phase {PHASES[table['phase'][0]]!r}"
-    is_known = int(action) == action and 0 <= action < CARD_ACTION + NUM_CARDS
-    what = f"{int(action)} ({action_name(int(action))})" if is_known else f"{action!r}, which is none,"
-    choices = ", ".join(f"{index} ({action_name(index)})" for index in legal)
+    """Why an action is not legal at a table, (1,), by which rule, and what is legal."""
+    t = table[0]
+    phase = PHASES[t["phase"]]
+    mask = legal_mask(table)
+    if not mask:
+        return f"no one is to act: the table is in phase {phase!r}"
+    legal = ", ".join(f"{number} ({action_name(number)})" for number in range(NUM_ACTIONS) if mask >> number & 1)
+    try:
+        is_action = 0 <= index(action) < NUM_ACTIONS
+    except TypeError:
+        is_action = False
+    if not is_action:
+        return f"{action!r} is no action: actions are 0 to {NUM_ACTIONS - 1}; legal for seat {t['seat']}: {legal}"
+    reason = _find_broken_rule(t, int(action))
     return (
-        f"action {what} is not legal for seat {table['seat'][0]} in the {PHASES[table['phase'][0]]}; legal: {choices}"
+        f"action {int(action)} ({action_name(int(action))}) is not legal for seat {t['seat']} in the {phase}: "
+        f"{reason}; legal: {legal}"
     )
+
+
+def _find_broken_rule(t: np.void, action: int) -> str:
+    hand = int(t["dealt"][t["seat"]] & ~t["played"])
+    if t["phase"] == PLAY:
+        if action < CARD_ACTION:
+            return "the auction is over (R4)"
+        if not hand >> (action - CARD_ACTION) & 1:
+            return "the seat does not hold that card"
+        return "a seat that can follow the suit led must follow or trump (R11)"
+    if action >= CARD_ACTION:
+        if not t["pitch_by_card"]:
+            return "cards are not played in the auction without the switch pitch_by_card (R9)"
+        return "the seat does not hold that card, or a bid of 4 is not open to it (R9)"
+    if t["seat"] != t["dealer"]:
+        return "a bid must be higher than every bid before it (R5)"
+    if t["bid"] == 0:
+        return f"everyone else passed, so the dealer must bid at least {_STUCK_BID} (R6)"
+    return "the dealer may steal the highest bid or go over it, not bid less (R7)"

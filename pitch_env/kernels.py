@@ -83,7 +83,7 @@ event.register("numba:compile", _CompileNotice())
 
 
 @intrinsic
-def _count(typingctx, mask):  # noqa: ARG001  (the signature is Numba's)
+def _count(typingctx, mask):
     def generate(context, builder, signature, args):
         return builder.ctpop(args[0])
 
@@ -91,7 +91,7 @@ def _count(typingctx, mask):  # noqa: ARG001  (the signature is Numba's)
 
 
 @intrinsic
-def _trailing(typingctx, mask):  # noqa: ARG001
+def _trailing(typingctx, mask):
     def generate(context, builder, signature, args):
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
 
@@ -99,7 +99,7 @@ def _trailing(typingctx, mask):  # noqa: ARG001
 
 
 @intrinsic
-def _leading(typingctx, mask):  # noqa: ARG001
+def _leading(typingctx, mask):
     def generate(context, builder, signature, args):
         return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0))
 

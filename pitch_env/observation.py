@@ -2,8 +2,8 @@
 
 One layout is the source of everything. `FIELDS` lists the small integers of the compact observation; value 0 always
 means "nothing to say", so a one-hot block of a field has one feature for each value from 1 up. The float vector of the
-environments is the multi-hot form of the same features. All seats are relative to the viewer (0 is the viewer, 1 the next
-to the left ...).
+environments is the multi-hot form of the same features. All seats are relative to the viewer (0 is the viewer, 1 the
+next to the left ...).
 """
 
 from dataclasses import dataclass
@@ -98,6 +98,10 @@ _AT = {name: place.start for name, place in COMPACT.items()}
 (_HIGH, _LOW, _JACK) = range(_AT["high_taker"], _AT["bids"])
 _BIDS, _NEEDS, _POINTS, _VOIDS = (_AT[name] for name in ("bids", "needs", "trick_points", "voids"))
 
+_HAND_WORDS = -(-NUM_CARDS // 8)
+BYTE_OF_BITS = np.array([sum(1 << (8 * bit) for bit in range(8) if bits >> bit & 1) for bits in range(256)], np.uint64)
+"""Eight bits spread over eight bytes: a mask is written as bytes of 0 and 1 with one store for eight."""
+
 
 @part
 def keep_suits(order):
@@ -170,118 +174,128 @@ def reorder_actions(legal, order):
 
 
 @part
-def turns_to(t, viewer, seat):
+def turns_to(num_players, viewer, seat):
     """How many seats to the left of the viewer a seat is."""
     turns = np.int64(seat) - viewer
-    return turns + t.num_players if turns < 0 else turns
+    return turns + num_players if turns < 0 else turns
 
 
 @part
-def encode_compact(t, seat, order, out):
-    """Write the compact observation of a seat, uint8 (COMPACT_SIZE,), in a frame of suits."""
-    for index in range(COMPACT_SIZE):
-        out[index] = 0
-    hand = hand_of(t, seat)
-    while hand:
-        card = lowest(hand)
-        hand &= hand - ONE
-        suit = card // NUM_RANKS
-        out[card + (order[suit] - suit) * NUM_RANKS] = IN_HAND
-    _encode_rules(t, out)
-    _encode_auction(t, seat, out)
+def encode_compact(t, seat, order, out, words, i):
+    """Write the compact observation of a seat, in a frame of suits, as row i of an array.
+
+    The array comes as uint8 (N, COMPACT_SIZE) and again as uint64 (N, COMPACT_SIZE // 8); it is not handed over as a
+    row, for Numba counts references to every slice.
+    """
+    hand = reorder_cards(hand_of(t, seat), order)
+    for word in range(_HAND_WORDS):
+        words[i, word] = BYTE_OF_BITS[(hand >> U64(8 * word)) & U64(255)]  # IN_HAND or UNSEEN
+    for word in range(_HAND_WORDS, COMPACT_SIZE // 8):
+        words[i, word] = U64(0)
+    _encode_rules(t, out, i)
+    _encode_auction(t, seat, out, i)
     if t.phase != AUCTION:
-        _encode_tricks(t, seat, order, out)
+        _encode_tricks(t, seat, order, out, i)
 
 
 @part
-def _encode_rules(t, out):
-    out[_NUM_PLAYERS] = t.num_players - 1
-    out[_TEAMS] = t.num_sides != t.num_players
-    out[_MADE] = t.win_needs_made_bid
-    out[_HOLDER] = t.low_to_holder
-    out[_BY_CARD] = t.pitch_by_card
-    out[_SUITS] = NUM_SUITS - t.num_suits
-    out[_RANKS] = NUM_RANKS - t.num_ranks
-    out[_CARDS] = MAX_HAND_SIZE - t.hand_size
+def _encode_rules(t, out, i):
+    out[i, _NUM_PLAYERS] = t.num_players - 1
+    out[i, _TEAMS] = t.num_sides != t.num_players
+    out[i, _MADE] = t.win_needs_made_bid
+    out[i, _HOLDER] = t.low_to_holder
+    out[i, _BY_CARD] = t.pitch_by_card
+    out[i, _SUITS] = NUM_SUITS - t.num_suits
+    out[i, _RANKS] = NUM_RANKS - t.num_ranks
+    out[i, _CARDS] = MAX_HAND_SIZE - t.hand_size
+
+
+# The writers below read what they need of the table first: to the compiler any byte written may change the table.
 
 
 @part
-def _encode_auction(t, seat, out):
-    if t.seat != NOBODY:
-        out[_WAITS] = turns_to(t, seat, t.seat)
-    out[_DEALER] = 1 + turns_to(t, seat, t.dealer)
-    if t.pitcher != NOBODY:
-        out[_PITCHER] = 1 + turns_to(t, seat, t.pitcher)
-    out[_BID] = t.bid
-    is_team = t.num_sides != t.num_players
-    for turns in range(t.num_players):
-        other = seat_after(t, seat, turns)
-        side = other & 1 if is_team else other
-        out[_BIDS + turns] = 1 + t.bids[other]
-        out[_NEEDS + turns] = min(max(t.target - t.scores[side], MIN_NEED), MAX_NEED) - MIN_NEED + 1
-
-
-@part
-def _encode_tricks(t, seat, order, out):
-    num_players, num_plays = np.int64(t.num_players), np.int64(t.num_plays)
-    trick = start = 0
-    while start < num_plays:
-        turns = turns_to(t, seat, t.leaders[trick])
-        for index in range(start, min(start + num_players, num_plays)):
-            card = np.int64(t.plays[index])
-            suit = card // NUM_RANKS
-            out[card + (order[suit] - suit) * NUM_RANKS] = PLAYED + MAX_PLAYERS * trick + turns
-            turns += 1
-            if turns == num_players:
-                turns = 0
-        start += num_players
-        trick += 1
-    if start == num_plays:
-        trick += 1
-    else:
-        place = num_plays - start + num_players
-        out[_PLACE] = place
-        out[_LEADER] = 1 + turns_to(t, seat, t.leaders[trick - 1])
-        out[_WINNING] = 1 + turns_to(t, seat, t.winners[trick - 1])
-        out[_LED] = 1 + order[t.plays[num_plays - place] // NUM_RANKS]
-    out[_TRICK] = trick
-    if num_plays > 0:
-        out[_TRUMP] = 1 + order[t.trump]
-    if num_plays >= num_players:
-        _encode_captures(t, seat, out)
+def _encode_auction(t, seat, out, i):
+    num_players, is_team, target = np.int64(t.num_players), t.num_sides != t.num_players, np.int64(t.target)
+    to_act, dealer, pitcher, bid = t.seat, t.dealer, t.pitcher, t.bid
+    if to_act != NOBODY:
+        out[i, _WAITS] = turns_to(num_players, seat, to_act)
+    out[i, _DEALER] = 1 + turns_to(num_players, seat, dealer)
+    if pitcher != NOBODY:
+        out[i, _PITCHER] = 1 + turns_to(num_players, seat, pitcher)
+    out[i, _BID] = bid
+    other = np.int64(seat)
     for turns in range(num_players):
-        voids = t.voids[seat_after(t, seat, turns)]
-        if voids:
-            moved = 0
-            for suit in range(NUM_SUITS):
-                moved |= ((voids >> suit) & 1) << order[suit]
-            out[_VOIDS + turns] = moved
+        need = target - t.scores[other & 1 if is_team else other]
+        out[i, _BIDS + turns] = 1 + t.bids[other]
+        out[i, _NEEDS + turns] = min(max(need, MIN_NEED), MAX_NEED) - MIN_NEED + 1
+        other = 0 if other + 1 == num_players else other + 1
 
 
 @part
-def _encode_captures(t, seat, out):
+def _encode_tricks(t, seat, order, out, i):
+    # without branches on what lies on the table: mispredicted ones would cost more than all else here
+    num_players, num_plays = np.int64(t.num_players), np.int64(t.num_plays)
+    trick = place = turns = 0
+    for index in range(num_plays):
+        turns = turns_to(num_players, seat, t.leaders[trick]) if place == 0 else turns
+        card = np.int64(t.plays[index])
+        suit = card // NUM_RANKS
+        out[i, card + (order[suit] - suit) * NUM_RANKS] = PLAYED + MAX_PLAYERS * trick + turns
+        turns = 0 if turns + 1 == num_players else turns + 1
+        place = 0 if place + 1 == num_players else place + 1
+        trick += place == 0
+    out[i, _TRICK] = trick + 1
+    if place > 0:
+        out[i, _PLACE] = place
+        out[i, _LEADER] = 1 + turns_to(num_players, seat, t.leaders[trick])
+        out[i, _WINNING] = 1 + turns_to(num_players, seat, t.winners[trick])
+        out[i, _LED] = 1 + order[t.plays[num_plays - place] // NUM_RANKS]
+    if num_plays == 0:
+        return
+    out[i, _TRUMP] = 1 + order[t.trump]
+    _encode_captures(t, seat, out, i)
+    places = (order[0], order[1], order[2], order[3])
+    other = np.int64(seat)
+    for turns in range(num_players):
+        voids = np.int64(t.voids[other])
+        moved = 0
+        for suit in range(NUM_SUITS):
+            moved |= ((voids >> suit) & 1) << places[suit]
+        out[i, _VOIDS + turns] = moved
+        other = 0 if other + 1 == num_players else other + 1
+
+
+@part
+def _encode_captures(t, seat, out, i):
+    num_players, is_team, low_to_holder = np.int64(t.num_players), t.num_sides != t.num_players, t.low_to_holder
     taken = U64(0)
-    for other in range(t.num_players):
+    for other in range(num_players):
         taken |= t.captured[other]
     trumps = taken & suit_cards(t.trump)
     high = trumps & bit(highest(trumps) & 63)
     low = trumps & (~trumps + ONE)
     jack = trumps & bit(t.trump * NUM_RANKS + JACK)
-    is_team = t.num_sides != t.num_players
+    high_taker = low_taker = jack_taker = 0
     other = np.int64(seat)
-    for turns in range(t.num_players):
+    for turns in range(num_players):
         cards = t.captured[other]
-        low_cards = t.dealt[other] if t.low_to_holder else cards
-        out[_HIGH] += ((cards & high) != 0) * (turns + 1)
-        out[_LOW] += ((low_cards & low) != 0) * (turns + 1)
-        out[_JACK] += ((cards & jack) != 0) * (turns + 1)
+        low_cards = t.dealt[other] if low_to_holder else cards
+        high_taker += (turns + 1) * ((cards & high) != 0)
+        low_taker += (turns + 1) * ((low_cards & low) != 0)
+        jack_taker += (turns + 1) * ((cards & jack) != 0)
         if is_team:
             cards |= t.captured[other ^ 2]
-        out[_POINTS + turns] = min(count_trick_points(cards), MAX_TRICK_POINTS)
-        other = seat_after(t, other, 1)
+        out[i, _POINTS + turns] = min(count_trick_points(cards), MAX_TRICK_POINTS)
+        other = 0 if other + 1 == num_players else other + 1
+    out[i, _HIGH] = high_taker
+    out[i, _LOW] = low_taker
+    out[i, _JACK] = jack_taker
 
 
-# Features: what a compact observation says, one number for each thing said.
+MOST_ACTIVE = COMPACT_SIZE + NUM_CARDS + NUM_SUITS * MAX_PLAYERS  # no observation has more features than this
+
+# Where `Layout.form` keeps the first feature of each block; -1 for a block that a layout has not.
+_EARLIER, _ON_TABLE, _IN_TRICK, _STARTS = 0, MAX_PLAYERS, 2 * MAX_PLAYERS, 2 * MAX_PLAYERS + MAX_HAND_SIZE
 
 
 class Layout:
@@ -291,6 +305,7 @@ class Layout:
         size: number of features, the length of the float vector.
         max_active: most features that can be active at once.
         blocks: slice of each named block in the float vector.
+        form: the first feature of each block as the kernels look it up, int32.
     """
 
     def __init__(self, num_seats: int) -> None:
@@ -300,28 +315,24 @@ class Layout:
         self.blocks: dict[str, slice] = {}
         self.size = 0
         # cards: a plane of 52 for the hand, for each seat's cards of earlier tricks, for those of the trick in
-        # progress, and for the trick in which a card fell
-        self._planes = np.full((3, MAX_PLAYERS), -1, np.int32)
-        self._hand_plane = self._add("hand", NUM_CARDS)
+        # progress (the viewer's own stand with the earlier ones), and for the trick in which a card fell
+        form = np.full(_STARTS + COMPACT_SIZE, -1, np.int32)
+        self._add("hand", NUM_CARDS)
         for seat in range(num_seats):
-            self._planes[0, seat] = self._add(f"earlier_{seat}", NUM_CARDS)
-        self._planes[1, 0] = self._planes[0, 0]  # which trick is told by the trick planes
+            form[_EARLIER + seat] = self._add(f"earlier_{seat}", NUM_CARDS)
+        form[_ON_TABLE] = form[_EARLIER]
         for seat in range(1, num_seats):
-            self._planes[1, seat] = self._add(f"on_table_{seat}", NUM_CARDS)
+            form[_ON_TABLE + seat] = self._add(f"on_table_{seat}", NUM_CARDS)
         for trick in range(MAX_HAND_SIZE):
-            self._planes[2, trick] = self._add(f"in_trick_{trick + 1}", NUM_CARDS)
-        self._starts = np.full(COMPACT_SIZE, -1, np.int32)
-        self._is_bit_set = np.zeros(COMPACT_SIZE, np.bool_)
+            form[_IN_TRICK + trick] = self._add(f"in_trick_{trick + 1}", NUM_CARDS)
         for field in FIELDS:
-            place = COMPACT[field.name]
             for index in range(num_seats if field.is_per_seat else 1):
                 name = f"{field.name}_{index}" if field.is_per_seat else field.name
-                self._starts[place.start + index] = self._add(name, field.num_values)
-                self._is_bit_set[place.start + index] = field.is_bit_set
+                form[_STARTS + COMPACT[field.name].start + index] = self._add(name, field.num_values)
         per_seat = sum(field.num_values if field.is_bit_set else 1 for field in FIELDS if field.is_per_seat)
         played = 2 * (num_seats * MAX_HAND_SIZE - 1) + 1
-        self.max_active = played + len(FIELDS) + num_seats * per_seat
-        self.kernel_form = (self._hand_plane, self._planes, self._starts, self._is_bit_set)
+        self.max_active = played + sum(not field.is_per_seat for field in FIELDS) + num_seats * per_seat
+        self.form = form
 
     def _add(self, name: str, num_features: int) -> int:
         start = self.size
@@ -334,7 +345,7 @@ layout = cache(Layout)
 
 
 @part
-def list_features(compact, hand_plane, planes, starts, is_bit_set, out):
+def list_features(compact, form, out):
     """Write the active features of a compact observation into `out`; returns how many there are."""
     num = 0
     current = compact[_TRICK]
@@ -343,27 +354,27 @@ def list_features(compact, hand_plane, planes, starts, is_bit_set, out):
         if state == UNSEEN:
             continue
         if state == IN_HAND:
-            out[num] = hand_plane + card
+            out[num] = card
             num += 1
             continue
-        trick, seat = (state - PLAYED) // MAX_PLAYERS, (state - PLAYED) % MAX_PLAYERS
-        plane = planes[1, seat] if trick + 1 == current else planes[0, seat]
-        out[num] = plane + card
-        out[num + 1] = planes[2, trick] + card
+        trick = (state - PLAYED) // MAX_PLAYERS
+        seat = state - PLAYED - trick * MAX_PLAYERS
+        out[num] = form[(_ON_TABLE if trick + 1 == current else _EARLIER) + seat] + card
+        out[num + 1] = form[_IN_TRICK + trick] + card
         num += 2
-    for index in range(NUM_CARDS, COMPACT_SIZE):
+    for index in range(NUM_CARDS, _VOIDS):
         value = compact[index]
-        start = starts[index]
-        if value == 0 or start < 0:
-            continue
-        if is_bit_set[index]:
-            for suit in range(NUM_SUITS):
-                if (value >> suit) & 1:
-                    out[num] = start + suit
-                    num += 1
-        else:
+        start = form[_STARTS + index]
+        if value != 0 and start >= 0:
             out[num] = start + value - 1
             num += 1
+    for index in range(_VOIDS, _VOIDS + MAX_PLAYERS):
+        value = compact[index]
+        if value != 0 and form[_STARTS + index] >= 0:
+            for suit in range(NUM_SUITS):
+                if (value >> suit) & 1:
+                    out[num] = form[_STARTS + index] + suit
+                    num += 1
     return num
 
 
@@ -388,44 +399,51 @@ def num_hidden_features(num_seats: int) -> int:
 
 # What Python calls.
 
-_BYTES = np.array([sum(1 << (8 * index) for index in range(8) if byte >> index & 1) for byte in range(256)], np.uint64)
-
 
 @part
-def expand_mask(legal, words):
-    """Write a mask over actions as bytes of 0 and 1, uint64 words (8,)."""
+def expand_mask(legal, words, i):
+    """Write a mask over actions as 64 bytes of 0 and 1, row i of uint64 words (N, 8)."""
     for index in range(8):
-        words[index] = _BYTES[(legal >> U64(8 * index)) & U64(255)]
+        words[i, index] = BYTE_OF_BITS[(legal >> U64(8 * index)) & U64(255)]
 
 
 @kernel
 def _observe(tables, seats, is_canonical, compact, orders):
+    words = compact.view(np.uint64)
+    order = np.empty(NUM_SUITS, np.int64)
     for i in range(tables.shape[0]):
         if is_canonical:
-            order_suits(tables[i], seats[i], orders[i])
+            order_suits(tables[i], seats[i], order)
         else:
-            keep_suits(orders[i])
-        encode_compact(tables[i], seats[i], orders[i], compact[i])
+            keep_suits(order)
+        encode_compact(tables[i], seats[i], order, compact, words, i)
+        for suit in range(NUM_SUITS):
+            orders[i, suit] = order[suit]
 
 
 @kernel
-def _activate(compact, hand_plane, planes, starts, is_bit_set, max_active, vectors):
-    active = np.empty(max_active, np.int32)
+def _activate(compact, form, vectors):
+    active = np.empty(MOST_ACTIVE, np.int32)
     for i in range(compact.shape[0]):
-        for index in range(list_features(compact[i], hand_plane, planes, starts, is_bit_set, active)):
+        for index in range(list_features(compact[i], form, active)):
             vectors[i, active[index]] = 1
 
 
 @kernel
-def _observe_one(tables, seat, hand_plane, planes, starts, is_bit_set, max_active, vector, words):
+def _observe_one(tables, seat, form, vector, mask):
+    t = tables[0]
     order = np.empty(NUM_SUITS, np.int64)
-    compact = np.empty(COMPACT_SIZE, np.uint8)
-    active = np.empty(max_active, np.int32)
+    words = np.empty((1, COMPACT_SIZE // 8), np.uint64)
+    compact = words.view(np.uint8)
+    active = np.empty(MOST_ACTIVE, np.int32)
     keep_suits(order)
-    encode_compact(tables[0], seat, order, compact)
-    for index in range(list_features(compact, hand_plane, planes, starts, is_bit_set, active)):
+    encode_compact(t, seat, order, compact, words, 0)
+    vector[:] = 0
+    for index in range(list_features(compact[0], form, active)):
         vector[active[index]] = 1
-    expand_mask(legal_actions(tables[0]) if tables[0].seat == seat else U64(0), words)
+    legal = legal_actions(t) if t.seat == seat else U64(0)
+    for action in range(NUM_ACTIONS):
+        mask[action] = (legal >> U64(action)) & ONE
 
 
 def observe_compact(tables: np.ndarray, seats: np.ndarray, is_canonical: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -447,20 +465,19 @@ def observe_compact(tables: np.ndarray, seats: np.ndarray, is_canonical: bool = 
 
 def to_vectors(compact: np.ndarray, num_seats: int) -> np.ndarray:
     """Multi-hot float32 vectors, (N, layout size), of compact observations, (N, COMPACT_SIZE)."""
-    form = layout(num_seats)
-    vectors = np.zeros((len(compact), form.size), np.float32)
-    _activate(compact, *form.kernel_form, form.max_active, vectors)
+    vectors = np.zeros((len(compact), layout(num_seats).size), np.float32)
+    _activate(compact, layout(num_seats).form, vectors)
     return vectors
 
 
-def observe(table: np.ndarray, seat: int) -> tuple[np.ndarray, np.ndarray]:
-    """Observation and action mask of a seat at a table or view, (1,).
+def observe(table: np.ndarray, seat: int, num_seats: int) -> tuple[np.ndarray, np.ndarray]:
+    """Observation and action mask of a seat at a table or view, (1,), in the layout for `num_seats`.
 
     Returns:
         float32 (layout size,) of 0 and 1, and int8 (57,) that is all zero when the seat is not to act.
     """
-    form = layout(int(table["num_players"][0]))
-    vector = np.zeros(form.size, np.float32)
-    words = np.empty(8, np.uint64)
-    _observe_one(table, seat, *form.kernel_form, form.max_active, vector, words)
-    return vector, words.view(np.int8)[:NUM_ACTIONS]
+    form = layout(num_seats)
+    vector = np.empty(form.size, np.float32)
+    mask = np.empty(NUM_ACTIONS, np.int8)
+    _observe_one(table, seat, form.form, vector, mask)
+    return vector, mask

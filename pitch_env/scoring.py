@@ -1,7 +1,5 @@
 """Who scores what when a hand is over (R13-R19)."""
 
-import numpy as np
-
 from pitch_env.cards import JACK, NUM_CARDS, NUM_RANKS, TRICK_POINTS
 from pitch_env.kernels import U64, bit, count, highest, lowest, part
 from pitch_env.table import HAND_OVER, MATCH_OVER, NOBODY
