@@ -1,0 +1,66 @@
+"""Agents: whoever chooses actions at a table. `load` gives one by name or from a policy file."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agents.base import Agent
+from pitch_env.rules import Rules
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Agent", "load", "names"]
+
+POLICY_SUFFIX = ".safetensors"
+
+
+def _makers() -> "dict[str, Callable[[], Agent]]":
+    from agents.random_bots import PassiveRandomAgent, RandomAgent
+    from agents.rule_bots import AlphonsoAgent, BabyAgent, TricksterAgent
+
+    return {
+        "random": RandomAgent,
+        "passive": PassiveRandomAgent,
+        "baby": BabyAgent,
+        "alphonso": AlphonsoAgent,
+        "trickster": TricksterAgent,
+        "trickster+0.5": lambda: TricksterAgent(courage=0.5),
+        "trickster+1": lambda: TricksterAgent(courage=1.0),
+        "rules": lambda: TricksterAgent(courage=0.5),
+    }
+
+
+def names() -> list[str]:
+    """The names that `load` knows besides policy files."""
+    return list(_makers())
+
+
+def load(name: str | Path, rules: Rules | None = None, is_greedy: bool = False) -> Agent:
+    """An agent, ready to use.
+
+    Args:
+        name: a name of `names`, a policy file, or a run folder with a ``policy.safetensors``.
+        rules: if given, a policy trained for other rules is refused here instead of at its first decision.
+        is_greedy: let a policy take its likeliest action instead of drawing one.
+
+    Returns:
+        The agent: call it on an environment or a view, or `act` on a batch of views.
+
+    Raises:
+        ValueError: for a name that is not known, or a file that is no usable policy.
+        FileNotFoundError: for a file that is not there.
+    """
+    text = str(name)
+    makers = _makers()
+    if text in makers:
+        agent = makers[text]()
+        agent.name = text
+        return agent
+    path = Path(name)
+    if path.is_dir():
+        path = path / f"policy{POLICY_SUFFIX}"
+    if path.suffix == POLICY_SUFFIX or path.is_file():
+        from agents.policy import PolicyAgent
+
+        return PolicyAgent.load(path, rules, is_greedy)
+    raise ValueError(f"there is no agent {text!r}: give one of {', '.join(makers)}, or a policy file or run folder")

@@ -318,7 +318,7 @@ def try_action(table: np.ndarray, action: int) -> int | None:
     """
     try:
         seat = _apply_one(table, index(action))
-    except TypeError:
+    except (TypeError, OverflowError):
         return None
     return None if seat < NOBODY else seat
 
@@ -347,14 +347,15 @@ def explain_illegal(table: np.ndarray, action: int) -> str:
         return f"no one is to act: the table is in phase {phase!r}"
     legal = ", ".join(f"{number} ({action_name(number)})" for number in range(NUM_ACTIONS) if mask >> number & 1)
     try:
-        is_action = 0 <= index(action) < NUM_ACTIONS
+        action = index(action)
+        is_action = 0 <= action < NUM_ACTIONS
     except TypeError:
         is_action = False
     if not is_action:
         return f"{action!r} is no action: actions are 0 to {NUM_ACTIONS - 1}; legal for seat {t['seat']}: {legal}"
-    reason = _find_broken_rule(t, int(action))
+    reason = _find_broken_rule(t, action)
     return (
-        f"action {int(action)} ({action_name(int(action))}) is not legal for seat {t['seat']} in the {phase}: "
+        f"action {action} ({action_name(action)}) is not legal for seat {t['seat']} in the {phase}: "
         f"{reason}; legal: {legal}"
     )
 
@@ -370,7 +371,7 @@ def _find_broken_rule(t: np.void, action: int) -> str:
     if action >= CARD_ACTION:
         if not t["pitch_by_card"]:
             return "cards are not played in the auction without the switch pitch_by_card (R9)"
-        return "the seat does not hold that card, or a bid of 4 is not open to it (R9)"
+        return "the seat does not hold that card (R9)"
     if t["seat"] != t["dealer"]:
         return "a bid must be higher than every bid before it (R5)"
     if t["bid"] == 0:

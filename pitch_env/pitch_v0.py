@@ -21,13 +21,12 @@ from pitch_env.engine import explain_illegal, new_tables, next_hand, set_hand, s
 from pitch_env.observation import layout, observe
 from pitch_env.record import record_match
 from pitch_env.rules import Rules
-from pitch_env.table import MATCH_OVER, NOBODY, deck_mask
+from pitch_env.table import MATCH_OVER, MAX_SCORE, NOBODY, deck_mask
 from pitch_env.view import view_table
 
 REWARDS = ("points", "match")
 RENDER_MODES = ("human", "ansi", "rgb_array")
 OPTIONS = ("dealer", "deal", "scores")
-MAX_SCORE = 10_000
 
 
 def env(rules: Rules | None = None, render_mode: str | None = None, reward: str = "points") -> AECEnv:

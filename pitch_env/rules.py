@@ -35,7 +35,7 @@ class Rules:
         metadata={"help": "who scores Low: the 'taker' of the lowest trump, or its first 'holder' (R14)"},
     )
     pitch_by_card: bool = _switch("playing a card in the auction is a bid of 4 and the lead in one (R9)")
-    max_hands: int = _number(200, 1, 10_000, "hands after which a match without a winner is cut off")
+    max_hands: int = _number(200, 1, 5000, "hands after which a match without a winner is cut off")
     num_suits: int = _number(NUM_SUITS, 1, NUM_SUITS, "suits in the deck, from clubs up")
     num_ranks: int = _number(NUM_RANKS, 1, NUM_RANKS, "ranks in the deck, from the ace down")
     hand_size: int = _number(MAX_HAND_SIZE, 1, MAX_HAND_SIZE, "cards dealt to each player (R2)")

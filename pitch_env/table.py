@@ -10,6 +10,7 @@ from pitch_env.cards import NUM_RANKS
 from pitch_env.rules import LOW_POINTS, MAX_HAND_SIZE, MAX_PLAYERS, Rules
 
 MAX_PLAYS = MAX_PLAYERS * MAX_HAND_SIZE
+MAX_SCORE = 10_000  # of a side at the start of a match, either way: with 4 a hand for max_hands, scores fit 16 bits
 
 # Phases of a table.
 AUCTION, PLAY, HAND_OVER, MATCH_OVER = range(4)

@@ -135,7 +135,10 @@ class VectorEnv:
         for name, number in (("num_tables", num_tables), ("num_threads", num_threads)):
             if not isinstance(number, int) or number < 1:
                 raise ValueError(f"{name} takes a whole number from 1 up, not {number!r}")
-        choices = [rules or Rules()] if rules is None or isinstance(rules, Rules) else list(rules)
+        choices = list(rules) if isinstance(rules, Sequence) else [Rules() if rules is None else rules]
+        for choice in choices:
+            if not isinstance(choice, Rules):
+                raise ValueError(f"rules takes pitch_env.Rules, one or several, not {choice!r}")
         if len(choices) not in (1, num_tables):
             raise ValueError(f"rules takes one Rules, or one for each of the {num_tables} tables, not {len(choices)}")
         self.num_tables, self.num_threads = num_tables, num_threads
@@ -192,9 +195,10 @@ class VectorEnv:
         actions = np.asarray(actions)
         if actions.shape != (self.num_tables,) or actions.dtype.kind not in "iu":
             raise ValueError(f"actions takes {self.num_tables} whole numbers, not {actions.dtype} {actions.shape}")
+        given, actions = actions, np.ascontiguousarray(actions, np.int64)  # kernels are compiled for one type
         wrong = _find_illegal(actions, self.legal)
         if wrong >= 0:
-            reason = explain_illegal(self.tables[wrong : wrong + 1], actions[wrong])
+            reason = explain_illegal(self.tables[wrong : wrong + 1], given[wrong])
             raise ValueError(f"table {wrong}: {reason}")
         self._advance(actions, is_acting=True, is_dealing=not self.is_lockstep)
 

@@ -1,0 +1,164 @@
+"""The command line of the arena: ``python -m agents.arena match A B``."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from agents.arena.match import Report, Result, play_duplicate
+from pitch_env.rules import Rules
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The options of every subcommand."""
+    parser = argparse.ArgumentParser(prog="python -m agents.arena", description="Measure agents against each other.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    match = commands.add_parser(
+        "match",
+        help="measure A among copies of B",
+        description="Measure A among copies of B: every deal is played again with A at every place (with --teams as "
+        "either team). Points a hand come from single hands at a score of 0, wins from whole matches.",
+    )
+    match.add_argument("challenger", metavar="A", help="an agent's name or the path of a policy")
+    match.add_argument("opponent", metavar="B", help="the agent at all other places")
+    match.add_argument("--deals", type=int, default=2000, help="different deals, 0 for none (default %(default)s)")
+    match.add_argument("--matches", type=int, default=500, help="different matches, 0 for none (default %(default)s)")
+    match.add_argument("--seed", type=int, default=0, help="fixes deals and agents (default %(default)s)")
+    match.add_argument("--players", type=int, default=4, help="players at a table (default %(default)s)")
+    match.add_argument("--teams", action="store_true", help="two teams of two")
+    match.add_argument("--target", type=int, default=7, help="score that wins (default %(default)s)")
+    match.add_argument("--threads", type=int, default=1, help="threads that share the tables (default %(default)s)")
+    match.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    return parser
+
+
+def _format_interval(value: float | None, low: float | None, high: float | None, pattern: str) -> str:
+    if value is None or low is None or high is None:
+        return "not measured"
+    return f"{value:{pattern}} (95 %: {low:{pattern}} to {high:{pattern}})"
+
+
+def describe_verdict(result: Result) -> str:
+    """What the intervals show, in words: points and wins can differ in sign, for only a pitcher wins a match."""
+    parts = []
+    if result.low is not None and result.high is not None:
+        if result.low > 0 or result.high < 0:
+            parts.append("scores more" if result.low > 0 else "scores less")
+        elif result.deals_needed is None:
+            parts.append("scores the same")
+        else:
+            parts.append(
+                f"no difference in points shown (about {result.deals_needed:,} deals would, if this one is real)"
+            )
+    if result.match_low is not None and result.match_high is not None:
+        if result.match_low > result.equal_share or result.match_high < result.equal_share:
+            parts.append("wins more" if result.match_low > result.equal_share else "wins less")
+        else:
+            parts.append("no difference in wins shown")
+    return ", ".join(parts) or "nothing was measured"
+
+
+def list_rows(result: Result) -> list[tuple[str, str]]:
+    """A result as labels and texts."""
+    rules = result.rules
+    table = f"{rules.num_players} players{' in two teams' if rules.teams else ''} to {rules.target}"
+    rows = [
+        ("table", f"{table}, seed {result.seed}"),
+        ("points a hand", _format_interval(result.margin, result.low, result.high, "+.4f")),
+        ("deals", f"{result.deals:,}, each played {rules.num_sides} times"),
+        ("verdict", describe_verdict(result)),
+    ]
+    if result.contracts is not None:
+        mix = ", ".join(f"{bid}: {share:.1%}" for bid, share in enumerate(result.contracts, 1))
+        made = "none" if result.made_rate is None else f"{result.made_rate:.1%}"
+        rows.append(("contracts", f"{mix} of hands; made {made}"))
+    rows.append(("matches won", _format_interval(result.match_share, result.match_low, result.match_high, ".1%")))
+    rows.append(("an equal wins", f"{result.equal_share:.1%}"))
+    if result.hands_per_match is not None:
+        rows.append(("matches", f"{result.matches:,}, each played {rules.num_sides} times"))
+        rows.append(("hands a match", f"{result.hands_per_match:.1f}; {result.truncated:.1%} cut off"))
+    return rows
+
+
+def show_result(result: Result, console: Console) -> None:
+    """A table on a terminal, plain lines elsewhere."""
+    title = f"{result.challenger} among {result.opponent}"
+    if not console.is_terminal:
+        print(title, *(f"{label}: {text}" for label, text in list_rows(result)), sep="\n")
+        return
+    table = Table(title=escape(title), show_header=False)
+    for label, text in list_rows(result):
+        table.add_row(label, escape(text))
+    console.print(table)
+
+
+@contextmanager
+def follow_progress(is_quiet: bool) -> Iterator[Report | None]:
+    """A bar on stderr if it is a terminal, else a plain line a tenth of the way, or nothing if quiet."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+        with Progress(*columns, console=console, transient=True) as progress:
+            tasks: dict[str, TaskID] = {}
+
+            def move_bar(word: str, done: int, total: int) -> None:
+                if word not in tasks:
+                    tasks[word] = progress.add_task(word, total=total)
+                progress.update(tasks[word], completed=done)
+
+            yield move_bar
+        return
+    told: dict[str, int] = {}
+
+    def print_line(word: str, done: int, total: int) -> None:
+        tenth = 10 * done // total
+        if tenth > told.get(word, 0):
+            told[word] = tenth
+            print(f"{word}: {done} of {total}", file=sys.stderr, flush=True)
+
+    yield None if is_quiet else print_line
+
+
+def run_match(options: argparse.Namespace) -> None:
+    """The subcommand ``match``."""
+    from agents import load
+
+    rules = Rules(num_players=options.players, teams=options.teams, target=options.target)
+    challenger, opponent = load(options.challenger, rules), load(options.opponent, rules)
+    with follow_progress(is_quiet=options.json) as report:
+        result = play_duplicate(
+            challenger,
+            opponent,
+            rules,
+            options.deals,
+            options.matches,
+            options.seed,
+            names=(options.challenger, options.opponent),
+            num_threads=options.threads,
+            report=report,
+        )
+    if options.json:
+        print(json.dumps(result.to_dict()))
+    else:
+        show_result(result, Console())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit code is 0, or 2 after one sentence on stderr about what was wrong."""
+    options = build_parser().parse_args(arguments)
+    try:
+        run_match(options)
+    except (ValueError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,182 @@
+"""Trained policies: the file format, and the agent that plays one.
+
+A policy file is data only: safetensors weights with a JSON head that holds the rules, the observation layout and the
+network's shape. Reading one cannot run code.
+"""
+
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as save_tensors
+
+from agents.base import Agent
+from agents.encoding import choose_actions, encode_views
+from agents.network import Trunk, new_policy
+from pitch_env.observation import LAYOUT_VERSION, layout
+from pitch_env.rules import Rules
+from pitch_env.table import read_rules
+
+FORMAT = "pitch-policy"
+FORMAT_VERSION = 1
+_HEAD = "pitch"  # key of the JSON head in the file's metadata
+
+
+@dataclass(frozen=True)
+class PolicySpec:
+    """What must be known of a network to use it."""
+
+    rules: Rules
+    hidden: tuple[int, ...]
+    num_seats: int  # of the observation layout
+    layout_version: int = LAYOUT_VERSION
+    notes: dict[str, Any] = field(default_factory=dict)  # how it was made, for people
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "rules": self.rules.to_dict(),
+            "hidden": list(self.hidden),
+            "num_seats": self.num_seats,
+            "layout_version": self.layout_version,
+            "notes": self.notes,
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "PolicySpec":
+        hidden = tuple(int(size) for size in values["hidden"])
+        if not 1 <= len(hidden) <= 16 or not all(1 <= size <= 16_384 for size in hidden):
+            raise ValueError(f"hidden is a list of layer sizes, not {values['hidden']!r}")
+        return cls(
+            rules=Rules.from_dict(values["rules"]),
+            hidden=hidden,
+            num_seats=int(values["num_seats"]),
+            layout_version=int(values["layout_version"]),
+            notes=dict(values.get("notes", {})),
+        )
+
+    def new_network(self) -> Trunk:
+        """An untrained network of this shape."""
+        return new_policy(layout(self.num_seats).size, self.hidden)
+
+
+def write_atomically(path: str | Path, data: bytes) -> None:
+    """Write a file so that a crash leaves the old one or the new one, never a part."""
+    path = Path(path)
+    part = path.with_name(path.name + ".part")
+    with open(part, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(part, path)
+
+
+def write_policy(path: str | Path, spec: PolicySpec, weights: dict[str, torch.Tensor]) -> None:
+    """Write a policy file, whole or not at all."""
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
+    write_atomically(path, save_tensors(tensors, {_HEAD: json.dumps(spec.to_dict())}))
+
+
+def read_policy(path: str | Path, rules: Rules | None = None) -> tuple[PolicySpec, Trunk]:
+    """Read a policy file.
+
+    Args:
+        path: the file.
+        rules: if given, what the policy is to be used for.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if it is no policy, or one for another layout or other rules; the text says what differs.
+    """
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"there is no policy file {path}")
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            head = json.loads((file.metadata() or {}).get(_HEAD, "null"))
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (not a dict)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise ValueError(f"{path} is not a policy file: {error}") from None
+    if not isinstance(head, dict) or head.get("format") != FORMAT:
+        raise ValueError(f"{path} is not a policy file: its head does not say {FORMAT!r}")
+    if head.get("format_version") != FORMAT_VERSION:
+        raise ValueError(
+            f"{path} has policy format {head.get('format_version')!r}; this version reads {FORMAT_VERSION}"
+        )
+    try:
+        spec = PolicySpec.from_dict(head)
+        if spec.layout_version != LAYOUT_VERSION:
+            raise ValueError(
+                f"it reads observation layout {spec.layout_version}, and this version makes {LAYOUT_VERSION}"
+            )
+        network = spec.new_network()
+        network.load_state_dict(weights)
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"{path} cannot be used: {error}") from None
+    if rules is not None:
+        check_rules(spec.rules, rules, str(path))
+    return spec, network.eval()
+
+
+def check_rules(trained: Rules, used: Rules, name: str) -> None:
+    """Refuse a policy under rules it was not trained for; the length guard `max_hands` may differ.
+
+    Raises:
+        ValueError: says which rules differ.
+    """
+    same_length = Rules.from_dict({**used.to_dict(), "max_hands": trained.max_hands})
+    if trained != same_length:
+        raise ValueError(
+            f"{name} was trained for other rules: {trained.describe_difference(same_length)} (trained against used)"
+        )
+
+
+class PolicyAgent(Agent):
+    """Plays a trained policy.
+
+    Args:
+        spec: what the network reads.
+        network: the network.
+        is_greedy: take the likeliest action instead of drawing one.
+        name: shown in tables.
+        seed: for the draws when called one decision at a time.
+    """
+
+    def __init__(
+        self, spec: PolicySpec, network: Trunk, is_greedy: bool = False, name: str = "policy", seed: int | None = None
+    ) -> None:
+        super().__init__(seed)
+        self.spec, self.network, self.is_greedy, self.name = spec, network, is_greedy, name
+        self._known_rules: set[bytes] = set()
+
+    @classmethod
+    def load(cls, path: str | Path, rules: Rules | None = None, is_greedy: bool = False) -> "PolicyAgent":
+        """An agent from a policy file; errors as `read_policy`."""
+        spec, network = read_policy(path, rules)
+        name = Path(path).stem if Path(path).stem != "policy" else Path(path).resolve().parent.name
+        return cls(spec, network, is_greedy, name)
+
+    def act(self, views: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+        self._check_views(views)
+        encoded = encode_views(views, self.spec.num_seats)
+        with torch.inference_mode():
+            logits = self.network(encoded.features, encoded.lengths).numpy()
+        return choose_actions(logits, encoded, seeds, self.is_greedy)[0]
+
+    def _check_views(self, views: np.ndarray) -> None:
+        kinds = views[
+            ["target", "num_players", "num_sides", "num_suits", "num_ranks", "hand_size"]
+            + ["win_needs_made_bid", "low_to_holder", "pitch_by_card"]
+        ]
+        first = kinds[:1]
+        if first.tobytes() not in self._known_rules:
+            check_rules(self.spec.rules, read_rules(views[0]), self.name)
+            self._known_rules.add(first.tobytes())
+        if len(views) > 1 and not (kinds == first).all():
+            for view in views:
+                check_rules(self.spec.rules, read_rules(view), self.name)

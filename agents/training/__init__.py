@@ -1,0 +1,1 @@
+"""Training: rollout, losses, learner, checkpoint and configuration."""

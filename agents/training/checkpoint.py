@@ -1,0 +1,156 @@
+"""Checkpoints: everything a run needs to go on exactly as if it had never stopped.
+
+A checkpoint is one safetensors file, written whole or not at all, with a digest of its content; nothing in it can run
+code. A torn or foreign one is refused by name and the one before it is used.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as save_tensors
+
+from agents.policy import write_atomically
+from agents.training.learner import Learner
+from pitch_env.observation import LAYOUT_VERSION
+from pitch_env.table import TABLE
+
+FORMAT = "pitch-checkpoint"
+VERSION = 1
+_HEAD = "pitch"
+
+
+class CheckpointError(ValueError):
+    """A file that is no checkpoint of this run; the text says which file and why."""
+
+
+def _digest(tensors: dict[str, torch.Tensor]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(name.encode())
+        digest.update(tensors[name].contiguous().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _networks(learner: Learner) -> dict[str, torch.nn.Module]:
+    return {"policy": learner.policy, "critic": learner.critic, "average": learner.average}
+
+
+def write_checkpoint(folder: Path, learner: Learner, notes: dict[str, Any], num_kept: int) -> Path:
+    """Write the state of a learner between two updates and drop all but the latest `num_kept` checkpoints.
+
+    Args:
+        folder: where checkpoints lie.
+        learner: what to save.
+        notes: JSON-ready facts of the run to get back on resuming.
+        num_kept: how many to keep.
+
+    Returns:
+        The file.
+    """
+    tensors: dict[str, torch.Tensor] = {}
+    for name, network in _networks(learner).items():
+        for key, tensor in network.state_dict().items():
+            tensors[f"{name}.{key}"] = tensor.detach().cpu().clone()
+    for index, parameter in enumerate(learner.optimizer.param_groups[0]["params"]):
+        for key, tensor in learner.optimizer.state[parameter].items():
+            tensors[f"adam.{index}.{key}"] = tensor.detach().cpu().clone().reshape(-1)
+    for index, shard in enumerate(learner.shards):
+        tensors[f"shard.{index}.tables"] = torch.from_numpy(shard.tables.view(np.uint8).reshape(-1).copy())
+        tensors[f"shard.{index}.streams"] = torch.from_numpy(shard.agent_streams.view(np.int64).copy())
+    head = {
+        "format": FORMAT,
+        "version": VERSION,
+        "layout_version": LAYOUT_VERSION,
+        "table_size": TABLE.itemsize,
+        "config": learner.config.to_dict(),
+        "num_steps": learner.num_steps,
+        "num_updates": learner.num_updates,
+        "order": learner.order.bit_generator.state,
+        "notes": notes,
+        "digest": _digest(tensors),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"step-{learner.num_steps:012d}.safetensors"
+    write_atomically(path, save_tensors(tensors, {_HEAD: json.dumps(head)}))
+    for old in list_checkpoints(folder)[num_kept:]:
+        old.unlink()
+    return path
+
+
+def list_checkpoints(folder: Path) -> list[Path]:
+    """Checkpoints in a folder, the latest first."""
+    return sorted(folder.glob("step-*.safetensors"), reverse=True)
+
+
+def read_checkpoint(path: Path, learner: Learner) -> dict[str, Any]:
+    """Bring a learner to the state that a checkpoint holds.
+
+    Returns:
+        The notes that were written with it.
+
+    Raises:
+        CheckpointError: if the file is torn, foreign, or of a run with another configuration; the learner is unchanged.
+    """
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            head = json.loads((file.metadata() or {}).get(_HEAD, "null"))
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (not a dict)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise CheckpointError(f"{path} is torn or no checkpoint: {error}") from None
+    if not isinstance(head, dict) or head.get("format") != FORMAT or head.get("version") != VERSION:
+        raise CheckpointError(f"{path} is no checkpoint of this version")
+    if head["layout_version"] != LAYOUT_VERSION or head["table_size"] != TABLE.itemsize:
+        raise CheckpointError(f"{path} was written with another observation layout or table; it cannot be gone on with")
+    if _digest(tensors) != head["digest"]:
+        raise CheckpointError(f"{path} is damaged: its content is not what was written")
+    own = json.loads(json.dumps(learner.config.to_dict()))
+    differences = [key for key in own if own[key] != head["config"].get(key) and key != "threads"]
+    if differences:
+        raise CheckpointError(f"{path} belongs to a run with another {', '.join(differences)}")
+    for name, network in _networks(learner).items():
+        start = f"{name}."
+        network.load_state_dict({key[len(start) :]: tensors[key] for key in tensors if key.startswith(start)})
+    state: dict[int, dict[str, torch.Tensor]] = {}
+    for index, parameter in enumerate(learner.optimizer.param_groups[0]["params"]):
+        state[index] = {}
+        for key in ("step", "exp_avg", "exp_avg_sq"):
+            tensor = tensors[f"adam.{index}.{key}"]
+            state[index][key] = tensor.reshape(()) if key == "step" else tensor.reshape(parameter.shape)
+    learner.optimizer.load_state_dict({"state": state, "param_groups": learner.optimizer.state_dict()["param_groups"]})
+    for index, shard in enumerate(learner.shards):
+        shard.tables[:] = tensors[f"shard.{index}.tables"].numpy().view(TABLE)
+        shard.agent_streams[:] = tensors[f"shard.{index}.streams"].numpy().view(np.uint64)
+    learner.order.bit_generator.state = head["order"]
+    learner.num_steps, learner.num_updates = head["num_steps"], head["num_updates"]
+    return head["notes"]
+
+
+def resume_latest(folder: Path, learner: Learner, warn: Callable[[str], None]) -> dict[str, Any] | None:
+    """Go on from the latest whole checkpoint of a folder.
+
+    Args:
+        folder: where checkpoints lie.
+        learner: what to bring to its state.
+        warn: told of each checkpoint that is refused.
+
+    Returns:
+        The notes written with it, or None if there is no checkpoint.
+
+    Raises:
+        CheckpointError: if there are checkpoints and none can be used.
+    """
+    paths = list_checkpoints(folder)
+    for path in paths:
+        try:
+            return read_checkpoint(path, learner)
+        except CheckpointError as error:
+            warn(str(error))
+    if paths:
+        raise CheckpointError(f"none of the {len(paths)} checkpoints in {folder} can be used")
+    return None

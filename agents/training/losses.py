@@ -1,0 +1,133 @@
+"""Losses and advantages. Plain functions on arrays, tested against numbers worked by hand."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from pitch_env.kernels import kernel
+
+ILLEGAL_LOGIT = -1e9  # finite: an infinite one turns entropies into NaN
+
+
+def masked_log_softmax(logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Log-probabilities over the legal actions.
+
+    Args:
+        logits: float32 (N, A).
+        mask: bool (N, A), at least one legal action a row.
+
+    Returns:
+        float32 (N, A); about -1e9 on illegal actions, through which no gradient flows.
+    """
+    return torch.log_softmax(logits.masked_fill(~mask, ILLEGAL_LOGIT), dim=1)
+
+
+def masked_entropy(log_probs: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Entropy in nats, (N,), of distributions given by `masked_log_softmax`."""
+    return -(log_probs.exp() * log_probs.masked_fill(~mask, 0)).sum(1)
+
+
+def masked_kl(log_probs: torch.Tensor, other: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """KL divergence in nats, (N,), of the first distribution from the second, over legal actions."""
+    return (log_probs.exp() * (log_probs - other).masked_fill(~mask, 0)).sum(1)
+
+
+@dataclass
+class PolicyTerms:
+    """Parts of the policy loss, each a scalar tensor."""
+
+    loss: torch.Tensor
+    entropy: torch.Tensor
+    approx_kl: torch.Tensor
+    clip_fraction: torch.Tensor
+
+
+def policy_loss(
+    logits: torch.Tensor,
+    mask: torch.Tensor,
+    actions: torch.Tensor,
+    old_log_probs: torch.Tensor,
+    advantages: torch.Tensor,
+    entropy_weights: torch.Tensor,
+    clip: float,
+) -> PolicyTerms:
+    """Clipped surrogate of PPO (Schulman et al. 2017) with an entropy bonus, as a sum over rows divided by N.
+
+    Args:
+        logits: float32 (N, A).
+        mask: bool (N, A).
+        actions: int64 (N,) taken.
+        old_log_probs: float32 (N,) of the actions when they were taken.
+        advantages: float32 (N,).
+        entropy_weights: float32 (N,).
+        clip: how far the probability ratio may go from 1 before its gradient stops.
+    """
+    log_probs = masked_log_softmax(logits, mask)
+    log_ratio = log_probs.gather(1, actions[:, None])[:, 0] - old_log_probs
+    ratio = log_ratio.exp()
+    surrogate = torch.min(ratio * advantages, ratio.clamp(1 - clip, 1 + clip) * advantages)
+    entropy = masked_entropy(log_probs, mask)
+    with torch.no_grad():
+        approx_kl = (ratio - 1 - log_ratio).mean()
+        clip_fraction = ((ratio - 1).abs() > clip).float().mean()
+    return PolicyTerms(
+        loss=-(surrogate + entropy_weights * entropy).mean(),
+        entropy=entropy.detach().mean(),
+        approx_kl=approx_kl,
+        clip_fraction=clip_fraction,
+    )
+
+
+def value_loss(values: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """Huber loss of predicted rewards, both float32 (N,)."""
+    return torch.nn.functional.smooth_l1_loss(values, targets)
+
+
+@kernel
+def _estimate(streams, values, rewards, gae_lambda, next_values, next_advantages, has_next, advantages, returns):
+    for i in range(values.shape[0] - 1, -1, -1):
+        stream = streams[i]
+        if has_next[stream]:
+            delta = next_values[stream] - values[i]
+            advantages[i] = delta + gae_lambda * next_advantages[stream]
+        else:
+            has_next[stream] = True
+            advantages[i] = rewards[stream] - values[i]
+        next_values[stream] = values[i]
+        next_advantages[stream] = advantages[i]
+        returns[i] = advantages[i] + values[i]
+
+
+def estimate_advantages(
+    streams: np.ndarray, values: np.ndarray, rewards: np.ndarray, gae_lambda: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Generalised advantage estimates (Schulman et al. 2016) without discount over interleaved streams.
+
+    A stream is one seat at one table for one hand. Its only reward comes when the hand is settled, after its last
+    decision, and its values are never mixed with another seat's.
+
+    Args:
+        streams: int64 (N,) stream of each decision; a stream's decisions stand in the order they were made.
+        values: float32 (N,) predicted reward at each decision.
+        rewards: float32 (number of streams,).
+        gae_lambda: 0 takes the next value alone, 1 the final reward alone.
+
+    Returns:
+        Advantages and returns (the critic's targets), float32 (N,).
+    """
+    num_streams = len(rewards)
+    advantages = np.empty(len(values), np.float32)
+    returns = np.empty(len(values), np.float32)
+    _estimate(
+        streams,
+        values,
+        rewards,
+        np.float32(gae_lambda),
+        np.zeros(num_streams, np.float32),
+        np.zeros(num_streams, np.float32),
+        np.zeros(num_streams, np.bool_),
+        advantages,
+        returns,
+    )
+    return advantages, returns

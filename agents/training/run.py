@@ -1,0 +1,188 @@
+"""One training run: its folder, its log, its evaluations, and going on after a stop."""
+
+import importlib.metadata
+import json
+import platform
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from torch.utils.tensorboard import SummaryWriter
+
+import agents
+from agents.arena import Result, play_duplicate
+from agents.policy import PolicyAgent, PolicySpec, write_atomically, write_policy
+from agents.training.checkpoint import list_checkpoints, resume_latest, write_checkpoint
+from agents.training.config import Config
+from agents.training.learner import Learner
+from agents.training.panel import Panel, show_results
+
+POLICY_FILE = "policy.safetensors"
+_PACKAGES = ("numpy", "numba", "torch", "gymnasium", "pettingzoo", "safetensors")
+
+
+class RunError(ValueError):
+    """A run folder cannot be used as asked; the text says why."""
+
+
+def _find_revision() -> str:
+    try:
+        found = subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return found.stdout.strip()
+
+
+def describe_run(config: Config) -> dict[str, Any]:
+    """What is needed to repeat a run: command, seed, revision, versions."""
+    return {
+        "command": ["python", *sys.argv],
+        "seed": config.seed,
+        "revision": _find_revision(),
+        "versions": {
+            "python": platform.python_version(),
+            **{name: importlib.metadata.version(name) for name in _PACKAGES},
+        },
+        "processor": platform.processor() or platform.machine(),
+        "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+    }
+
+
+@contextmanager
+def _catch_interrupts() -> Iterator[list[int]]:
+    """Collect interrupts instead of dying of them; a second one kills as usual."""
+    caught: list[int] = []
+
+    def catch(number: int, _: Any) -> None:
+        caught.append(number)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    old = signal.signal(signal.SIGINT, catch), signal.signal(signal.SIGTERM, catch)
+    try:
+        yield caught
+    finally:
+        signal.signal(signal.SIGINT, old[0])
+        signal.signal(signal.SIGTERM, old[1])
+
+
+class Run:
+    """A training run in a folder.
+
+    Args:
+        config: what to do.
+        folder: where everything is written.
+        is_resumed: go on with the run that is in the folder.
+
+    Raises:
+        RunError: if the folder holds a run and `is_resumed` is False, or holds another run.
+    """
+
+    def __init__(self, config: Config, folder: Path, is_resumed: bool = False) -> None:
+        self.config, self.folder = config, folder
+        self._checkpoints = folder / "checkpoints"
+        self.panel = Panel(config.total_steps)
+        has_run = bool(list_checkpoints(self._checkpoints))
+        if has_run and not is_resumed:
+            raise RunError(f"{folder} holds a run already: add --resume to go on with it, or give another --run-dir")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            config.write(folder / "config.yaml")
+        except OSError as error:
+            raise RunError(f"cannot write to {folder}: {error}") from None
+        self.learner = Learner(config)
+        notes = resume_latest(self._checkpoints, self.learner, self.panel.print) if is_resumed else None
+        self._seconds = notes["seconds"] if notes else 0.0
+        self._evaluations: list[dict[str, Any]] = notes["evaluations"] if notes else []
+        if notes:
+            self.panel.print(f"resumed at {self.learner.num_steps:,} decisions")
+        write_atomically(folder / "metadata.json", json.dumps(describe_run(config), indent=1).encode())
+        self.writer = SummaryWriter(str(folder), purge_step=self.learner.num_steps if notes else None)
+        self.writer.add_text("config", "\n".join(f"    {key}: {value}" for key, value in config.to_dict().items()))
+
+    def train(self) -> bool:
+        """Train to the end, or to an interrupt, and save; returns whether the end was reached."""
+        config, learner = self.config, self.learner
+        saved_at = evaluated_at = learner.num_steps
+        with _catch_interrupts() as interrupts, self.panel:
+            while learner.num_steps < config.total_steps and not interrupts:
+                clock = time.perf_counter()
+                before = learner.num_steps
+                facts = learner.update()
+                spent = time.perf_counter() - clock
+                self._seconds += spent
+                facts["charts/SPS"] = (learner.num_steps - before) / spent
+                facts["charts/training_seconds"] = self._seconds
+                self._log(facts)
+                self.panel.advance(learner.num_steps, facts)
+                if config.eval_every and learner.num_steps - evaluated_at >= config.eval_every:
+                    evaluated_at = learner.num_steps
+                    self.evaluate(config.eval_deals, 0)
+                if learner.num_steps - saved_at >= config.checkpoint_every:
+                    saved_at = learner.num_steps
+                    self.save()
+        self.save()
+        return learner.num_steps >= config.total_steps
+
+    def finish(self) -> list[Result]:
+        """Measure the policy at length, print the table, and keep the results in ``evaluation.json``."""
+        results = self.evaluate(self.config.final_deals, self.config.final_matches)
+        text = json.dumps([result.to_dict() for result in results], indent=1)
+        write_atomically(self.folder / "evaluation.json", text.encode())
+        self.save()
+        show_results(results, self.panel.console)
+        return results
+
+    def close(self) -> None:
+        """End threads and files."""
+        self.writer.close()
+        self.learner.close()
+
+    def _log(self, facts: dict[str, float]) -> None:
+        for name, value in facts.items():
+            self.writer.add_scalar(name, value, self.learner.num_steps)
+
+    def policy_spec(self) -> PolicySpec:
+        """What the saved policy says about itself."""
+        notes = {"steps": self.learner.num_steps, "seconds": round(self._seconds, 1), "seed": self.config.seed}
+        rules = self.config.rules
+        return PolicySpec(rules, tuple(self.config.hidden), rules.num_players, notes=notes)
+
+    def evaluate(self, num_deals: int, num_matches: int) -> list[Result]:
+        """Measure the averaged policy in one seat (or side) against copies of each opponent, and log it."""
+        agent = PolicyAgent(self.policy_spec(), self.learner.average, name="policy")
+        results = []
+        for name in self.config.opponents:
+            result = play_duplicate(
+                agent, agents.load(name), self.config.rules, num_deals, num_matches, seed=self.config.seed
+            )
+            results.append(result)
+            facts = {f"eval/{name}/margin": result.margin, f"eval/{name}/low": result.low}
+            facts[f"eval/{name}/high"] = result.high
+            facts[f"eval/{name}/match_share"] = result.match_share
+            self._log({key: value for key, value in facts.items() if value is not None})
+        self._evaluations.append(
+            {
+                "steps": self.learner.num_steps,
+                "seconds": self._seconds,
+                "margins": {result.opponent: result.margin for result in results},
+            }
+        )
+        self.panel.show_margins(results)
+        return results
+
+    def save(self) -> None:
+        """Write the checkpoint and the policy."""
+        notes = {"seconds": self._seconds, "evaluations": self._evaluations}
+        try:
+            write_checkpoint(self._checkpoints, self.learner, notes, self.config.keep_checkpoints)
+            write_policy(self.folder / POLICY_FILE, self.policy_spec(), self.learner.average.state_dict())
+        except OSError as error:
+            raise RunError(f"cannot save to {self.folder}: {error}; what was saved before is whole") from None
+        self.writer.flush()
