@@ -11,8 +11,8 @@ from pitch_env.view import view_from_dict, view_table
 class Agent(ABC):
     """Chooses actions from views, one at a time or a batch at once.
 
-    An agent is only ever given views, which hold no hidden card. It keeps no state between decisions; what it draws at
-    random comes from the `seeds` handed in with the views, so a decision does not depend on which others share its batch.
+    An agent is only ever given views, which hold no hidden card. It keeps no state between decisions; what it draws
+    at random comes from the `seeds` handed in with the views, so a decision does not depend on the rest of its batch.
     """
 
     name: str = "agent"

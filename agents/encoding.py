@@ -114,7 +114,7 @@ def encode_views(views: np.ndarray, num_seats: int) -> Encoded:
 def choose_actions(
     logits: np.ndarray, encoded: Encoded, seeds: np.ndarray, is_greedy: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Actions in real suits, int64 (N,), by framed logits, float32 (N, 57), and their log-probabilities, float32 (N,)."""
+    """Actions in real suits, int64 (N,), by framed logits, float32 (N, 57), and their log-probabilities, (N,)."""
     actions = np.empty(len(logits), np.int64)
     log_probs = np.empty(len(logits), np.float32)
     _choose(logits, encoded.masks, seeds, is_greedy, actions, log_probs)

@@ -5,6 +5,7 @@ without its zeros.
 """
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -91,9 +92,7 @@ class Trunk(nn.Module):
         super().__init__()
         self.first = FeatureSum(num_features, hidden[0])
         self.norm = nn.LayerNorm(hidden[0])
-        self.hidden = nn.ModuleList(
-            _linear(num_in, size, math.sqrt(2)) for num_in, size in zip(hidden, hidden[1:], strict=False)
-        )
+        self.hidden = nn.ModuleList(_linear(num_in, size, math.sqrt(2)) for num_in, size in pairwise(hidden))
         self.head = _linear(hidden[-1], num_out, head_gain)
 
     def forward(self, features: np.ndarray, lengths: np.ndarray, is_half: bool = False) -> torch.Tensor:

@@ -20,11 +20,14 @@ from agents.encoding import choose_actions, encode_views
 from agents.network import Trunk, new_policy
 from pitch_env.observation import LAYOUT_VERSION, layout
 from pitch_env.rules import Rules
-from pitch_env.table import read_rules
+from pitch_env.table import RULE_FIELDS, read_rules
 
 FORMAT = "pitch-policy"
 FORMAT_VERSION = 1
 _HEAD = "pitch"  # key of the JSON head in the file's metadata
+
+
+_RULE_FIELDS = [name for name in RULE_FIELDS if name != "max_hands"] + ["low_to_holder"]
 
 
 @dataclass(frozen=True)
@@ -169,10 +172,7 @@ class PolicyAgent(Agent):
         return choose_actions(logits, encoded, seeds, self.is_greedy)[0]
 
     def _check_views(self, views: np.ndarray) -> None:
-        kinds = views[
-            ["target", "num_players", "num_sides", "num_suits", "num_ranks", "hand_size"]
-            + ["win_needs_made_bid", "low_to_holder", "pitch_by_card"]
-        ]
+        kinds = views[_RULE_FIELDS]
         first = kinds[:1]
         if first.tobytes() not in self._known_rules:
             check_rules(self.spec.rules, read_rules(views[0]), self.name)

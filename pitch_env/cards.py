@@ -52,13 +52,14 @@ def parse_action(text: str) -> int:
     Raises:
         ValueError: if the text names no action.
     """
-    word = text.strip().lower().removeprefix("bid").removeprefix("play").strip()
+    word = text.strip().lower() if isinstance(text, str) else ""
     if word in ("pass", "p", "0"):
         return PASS
-    if word in ("1", "2", "3", "4"):
-        return int(word)
+    bid = word.removeprefix("bid").strip()
+    if bid in ("1", "2", "3", "4"):
+        return int(bid)
     try:
-        return CARD_ACTION + parse_card(word)
+        return CARD_ACTION + parse_card(word.removeprefix("play"))
     except ValueError:
         raise ValueError(f"{text!r} is no action: write 'pass', a bid from 1 to 4, or a card such as 'TD'") from None
 

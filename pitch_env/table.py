@@ -59,7 +59,7 @@ TABLE = np.dtype(
     align=True,
 )
 
-_RULE_FIELDS = (
+RULE_FIELDS = (
     "num_players",
     "num_sides",
     "target",
@@ -74,14 +74,14 @@ _RULE_FIELDS = (
 
 def write_rules(tables: np.ndarray, rules: Rules) -> None:
     """Write which rules are played into tables (any array of `TABLE`)."""
-    for name in _RULE_FIELDS:
+    for name in RULE_FIELDS:
         tables[name] = getattr(rules, name)
     tables["low_to_holder"] = rules.low_point == "holder"
 
 
 def read_rules(table: np.ndarray) -> Rules:
     """The rules that a table is played under."""
-    values = {name: int(table[name]) for name in _RULE_FIELDS if name != "num_sides"}
+    values = {name: int(table[name]) for name in RULE_FIELDS if name != "num_sides"}
     for name in ("win_needs_made_bid", "pitch_by_card"):
         values[name] = bool(values[name])
     teams = int(table["num_sides"]) != values["num_players"]
