@@ -131,6 +131,8 @@ def run_match(options: argparse.Namespace) -> None:
 
     rules = Rules(num_players=options.players, teams=options.teams, target=options.target)
     challenger, opponent = load(options.challenger, rules), load(options.opponent, rules)
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)  # a small network is slower on more, and others may need the cores
     with follow_progress(is_quiet=options.json) as report:
         result = play_duplicate(
             challenger,

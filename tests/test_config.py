@@ -1,0 +1,71 @@
+import dataclasses
+
+import pytest
+
+from agents.training.config import Config, add_flags, read_flags
+from pitch_env import Rules
+
+
+def test_yaml_round_trip(tmp_path):
+    config = Config(rules=Rules(num_players=3), seed=7, hidden=[32, 16], learning_rate=0.002)
+    config.write(tmp_path / "config.yaml")
+    assert Config.read(tmp_path / "config.yaml") == config
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("total_step: 5", "total_step'; 'total_steps' is meant"),
+        ("rules: {players: 3}", "Rules has no field 'players'"),
+        ("rules: {num_players: 9}", "Rules.num_players"),
+        ("total_steps: many", "total_steps takes a whole number from 1"),
+        ("epochs: true", "epochs takes a whole number"),
+        ("clip: -1", "clip takes a number from 0"),
+        ("hidden: [0]", "hidden takes a list of values from 1"),
+        ("hidden: []", "hidden takes a list"),
+        ("device: tpu", "device takes 'cpu' or 'cuda'"),
+        ("precision: half", "precision takes"),
+        ("hands: 1", "hands must be at least shards"),
+        ("- a list", "a configuration is a mapping"),
+        ("a: [", "is no YAML"),
+    ],
+)
+def test_bad_files_are_refused_by_name(tmp_path, text, message):
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"bad\.yaml") as caught:
+        Config.read(path)
+    assert message in str(caught.value)
+
+
+def test_missing_file_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"none\.yaml"):
+        Config.read(tmp_path / "none.yaml")
+
+
+def test_every_field_has_help_and_a_flag(tmp_path):
+    import argparse
+
+    parser = argparse.ArgumentParser()
+    add_flags(parser)
+    text = parser.format_help()
+    for item in dataclasses.fields(Config):
+        assert item.metadata["help"]
+        assert item.name == "rules" or f"--{item.name.replace('_', '-')} " in text
+    path = tmp_path / "base.yaml"
+    path.write_text("seed: 1\nrules: {target: 11}\n")
+    flags = parser.parse_args(
+        ["--seed", "5", "--rules.num-players", "3", "--hidden", "[8, 8]", "--learning-rate", "0.1"]
+    )
+    config = Config.read(path, read_flags(flags))
+    assert (config.seed, config.hidden, config.learning_rate) == (5, [8, 8], 0.1)
+    assert config.rules == Rules(num_players=3, target=11)
+
+
+def test_shipped_configurations_are_valid():
+    from pathlib import Path
+
+    paths = sorted(Path("configs").glob("*.yaml"))
+    assert paths
+    for path in paths:
+        Config.read(path)
