@@ -91,18 +91,19 @@ class Run:
         has_run = bool(list_checkpoints(self._checkpoints))
         if has_run and not is_resumed:
             raise RunError(f"{folder} holds a run already: add --resume to go on with it, or give another --run-dir")
+        self._opponents = [agents.load(name, config.rules) for name in config.opponents]
+        self.learner = Learner(config)
+        notes = resume_latest(self._checkpoints, self.learner, self.panel.print) if is_resumed else None
         try:
             folder.mkdir(parents=True, exist_ok=True)
             config.write(folder / "config.yaml")
+            write_atomically(folder / "metadata.json", json.dumps(describe_run(config), indent=1).encode())
         except OSError as error:
             raise RunError(f"cannot write to {folder}: {error}") from None
-        self.learner = Learner(config)
-        notes = resume_latest(self._checkpoints, self.learner, self.panel.print) if is_resumed else None
         self._seconds = notes["seconds"] if notes else 0.0
         self._evaluations: list[dict[str, Any]] = notes["evaluations"] if notes else []
         if notes:
             self.panel.print(f"resumed at {self.learner.num_steps:,} decisions")
-        write_atomically(folder / "metadata.json", json.dumps(describe_run(config), indent=1).encode())
         self.writer = SummaryWriter(str(folder), purge_step=self.learner.num_steps if notes else None)
         self.writer.add_text("config", "\n".join(f"    {key}: {value}" for key, value in config.to_dict().items()))
 
@@ -158,10 +159,9 @@ class Run:
         """Measure the averaged policy in one seat (or side) against copies of each opponent, and log it."""
         agent = PolicyAgent(self.policy_spec(), self.learner.average, name="policy")
         results = []
-        for name in self.config.opponents:
-            result = play_duplicate(
-                agent, agents.load(name), self.config.rules, num_deals, num_matches, seed=self.config.seed
-            )
+        for name, opponent in zip(self.config.opponents, self._opponents, strict=True):
+            rules, seed = self.config.rules, self.config.seed
+            result = play_duplicate(agent, opponent, rules, num_deals, num_matches, seed, names=("policy", name))
             results.append(result)
             facts = {f"eval/{name}/margin": result.margin, f"eval/{name}/low": result.low}
             facts[f"eval/{name}/high"] = result.high
