@@ -35,13 +35,13 @@ def names() -> list[str]:
     return list(_makers())
 
 
-def load(name: str | Path, rules: Rules | None = None, is_greedy: bool = False) -> Agent:
+def load(name: str | Path, rules: Rules | None = None, is_greedy: bool | None = None) -> Agent:
     """An agent, ready to use.
 
     Args:
         name: a name of `names`, a policy file, or a run folder with a ``policy.safetensors``.
         rules: if given, a policy trained for other rules is refused here instead of at its first decision.
-        is_greedy: let a policy take its likeliest action instead of drawing one.
+        is_greedy: let a policy take its likeliest action, or draw one; None: as it was made for.
 
     Returns:
         The agent: call it on an environment or a view, or `act` on a batch of views.

@@ -38,6 +38,7 @@ class PolicySpec:
     hidden: tuple[int, ...]
     num_seats: int  # of the observation layout
     layout_version: int = LAYOUT_VERSION
+    is_greedy: bool = True  # whether it is meant to take its likeliest action; else it draws one
     notes: dict[str, Any] = field(default_factory=dict)  # how it was made, for people
 
     def to_dict(self) -> dict[str, Any]:
@@ -48,6 +49,7 @@ class PolicySpec:
             "hidden": list(self.hidden),
             "num_seats": self.num_seats,
             "layout_version": self.layout_version,
+            "is_greedy": self.is_greedy,
             "notes": self.notes,
         }
 
@@ -61,6 +63,7 @@ class PolicySpec:
             hidden=hidden,
             num_seats=int(values["num_seats"]),
             layout_version=int(values["layout_version"]),
+            is_greedy=bool(values["is_greedy"]),
             notes=dict(values.get("notes", {})),
         )
 
@@ -145,20 +148,26 @@ class PolicyAgent(Agent):
     Args:
         spec: what the network reads.
         network: the network.
-        is_greedy: take the likeliest action instead of drawing one.
+        is_greedy: take the likeliest action instead of drawing one; None does as the policy was made for.
         name: shown in tables.
         seed: for the draws when called one decision at a time.
     """
 
     def __init__(
-        self, spec: PolicySpec, network: Trunk, is_greedy: bool = False, name: str = "policy", seed: int | None = None
+        self,
+        spec: PolicySpec,
+        network: Trunk,
+        is_greedy: bool | None = None,
+        name: str = "policy",
+        seed: int | None = None,
     ) -> None:
         super().__init__(seed)
-        self.spec, self.network, self.is_greedy, self.name = spec, network, is_greedy, name
+        self.spec, self.network, self.name = spec, network, name
+        self.is_greedy = spec.is_greedy if is_greedy is None else is_greedy
         self._known_rules: set[bytes] = set()
 
     @classmethod
-    def load(cls, path: str | Path, rules: Rules | None = None, is_greedy: bool = False) -> "PolicyAgent":
+    def load(cls, path: str | Path, rules: Rules | None = None, is_greedy: bool | None = None) -> "PolicyAgent":
         """An agent from a policy file; errors as `read_policy`."""
         spec, network = read_policy(path, rules)
         name = Path(path).stem if Path(path).stem != "policy" else Path(path).resolve().parent.name

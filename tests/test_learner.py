@@ -11,7 +11,7 @@ from agents.training.checkpoint import (
 )
 from agents.training.config import Config
 from agents.training.learner import Learner, TrainingError
-from agents.training.rollout import Shard, count_critic_features
+from agents.training.rollout import NetworkPlayer, Shard, count_critic_features
 from pitch_env import Rules
 from pitch_env.observation import layout
 from pitch_env.table import HAND_OVER
@@ -42,16 +42,16 @@ def assert_same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) ->
         assert torch.equal(one[name], other[name]), name
 
 
-def uniform(features: np.ndarray, _: np.ndarray) -> np.ndarray:
-    return np.zeros((len(features), 57), np.float32)
+UNIFORM = NetworkPlayer(lambda features, _: np.zeros((len(features), 57), np.float32))
 
 
 @pytest.mark.parametrize("rules", VARIANTS, ids=str)
 def test_rollout_keeps_every_open_decision_and_pays_each_seat_its_hand(rules):
-    shard = Shard(rules, 50, np.random.SeedSequence(3), reward_scale=1.0)
+    shard = Shard(rules, 50, np.random.SeedSequence(3))
     num_open = num_all = 0
     for _ in range(3):
-        batch, num_decisions = shard.play(uniform)
+        shard.deal()
+        batch, num_decisions = shard.play([UNIFORM])
         num_open, num_all = num_open + len(batch), num_all + num_decisions
         assert (shard.tables["phase"] >= HAND_OVER).all()
         # a seat's reward is its side's points less the mean of the other sides', which sums to nothing over sides
@@ -107,15 +107,26 @@ def test_global_random_state_is_neither_read_nor_touched():
     assert_same(weights_of(one), weights_of(other))
 
 
-@pytest.mark.parametrize("privileged", [True, False])
-def test_resume_is_exact(tmp_path, privileged):
-    straight = make_learner(privileged_critic=privileged)
-    stopped = make_learner(privileged_critic=privileged)
+KINDS = {
+    "ppo": {},
+    "plain critic": {"privileged_critic": False},
+    "mmd": {"algorithm": "mmd", "magnet_every": 1},
+    "dmc": {"algorithm": "dmc"},
+    "match": {"objective": "match", "match_from": 0.0},
+    "pool": {"pool_share": 0.5, "pool_bots": ["trickster", "random"], "snapshot_every": 500, "max_snapshots": 2},
+    "teams": {"rules": Rules(teams=True), "objective": "match", "pool_share": 0.5, "snapshot_every": 500},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_resume_is_exact(tmp_path, kind):
+    values = KINDS[kind]
+    straight, stopped = make_learner(**values), make_learner(**values)
     for _ in range(2):
         straight.update()
         stopped.update()
     write_checkpoint(tmp_path, stopped, {"seconds": 1.5}, 3)
-    resumed = make_learner(privileged_critic=privileged)
+    resumed = make_learner(**values)
     assert resume_latest(tmp_path, resumed, pytest.fail) == {"seconds": 1.5}
     for _ in range(2):
         facts, expected = resumed.update(), straight.update()
@@ -160,8 +171,7 @@ def test_checkpoint_of_another_run_is_refused(tmp_path):
 def test_gradients_that_are_not_finite_are_skipped_and_then_reported():
     learner = make_learner(minibatch=100_000, epochs=1)
     before = weights_of(learner)
-    for shard in learner.shards:
-        shard.reward_scale = float("nan")
+    object.__setattr__(learner.config, "reward_scale", float("nan"))
     learner.update()
     learner.update()
     assert_same(before, weights_of(learner))

@@ -1,6 +1,7 @@
-"""The command line of the arena: ``python -m agents.arena match A B``."""
+"""The command line of the arena: ``python -m agents.arena match A B`` and ``python -m agents.arena exact A``."""
 
 import argparse
+import dataclasses
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -35,6 +36,24 @@ def build_parser() -> argparse.ArgumentParser:
     match.add_argument("--target", type=int, default=7, help="score that wins (default %(default)s)")
     match.add_argument("--threads", type=int, default=1, help="threads that share the tables (default %(default)s)")
     match.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    exact = commands.add_parser(
+        "exact",
+        help="measure an agent exactly on a tiny deck",
+        description="What best responses to an agent gain, exactly, over every deal and every course of one hand on a "
+        "deck so small that this can be done. Without other rules a policy is measured under its own.",
+    )
+    exact.add_argument("agent", metavar="AGENT", help="an agent's name or the path of a policy")
+    for flag, name, text in (
+        ("--players", "num_players", "players at a table"),
+        ("--suits", "num_suits", "suits in the deck"),
+        ("--ranks", "num_ranks", "ranks in the deck, from the ace down"),
+        ("--cards", "hand_size", "cards dealt to each"),
+    ):
+        exact.add_argument(flag, dest=name, type=int, help=f"{text} (default: the policy's, or that of the tiny game)")
+    exact.add_argument(
+        "--samples", type=int, default=64, help="times an agent that draws is asked (default %(default)s)"
+    )
+    exact.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     return parser
 
 
@@ -88,12 +107,16 @@ def list_rows(result: Result) -> list[tuple[str, str]]:
 
 def show_result(result: Result, console: Console) -> None:
     """A table on a terminal, plain lines elsewhere."""
-    title = f"{result.challenger} among {result.opponent}"
+    show_rows(f"{result.challenger} among {result.opponent}", list_rows(result), console)
+
+
+def show_rows(title: str, rows: list[tuple[str, str]], console: Console) -> None:
+    """Labels and texts as a table on a terminal, as plain lines elsewhere."""
     if not console.is_terminal:
-        print(title, *(f"{label}: {text}" for label, text in list_rows(result)), sep="\n")
+        print(title, *(f"{label}: {text}" for label, text in rows), sep="\n")
         return
     table = Table(title=escape(title), show_header=False)
-    for label, text in list_rows(result):
+    for label, text in rows:
         table.add_row(label, escape(text))
     console.print(table)
 
@@ -151,11 +174,42 @@ def run_match(options: argparse.Namespace) -> None:
         show_result(result, Console())
 
 
+def run_exact(options: argparse.Namespace) -> None:
+    """The subcommand ``exact``."""
+    from agents import load
+    from agents.arena.exact import TINY, Tree, ask, measure
+
+    agent = load(options.agent)
+    rules = agent.spec.rules if hasattr(agent, "spec") else TINY
+    given = {name: getattr(options, name) for name in ("num_players", "num_suits", "num_ranks", "hand_size")}
+    rules = dataclasses.replace(rules, **{name: value for name, value in given.items() if value is not None})
+    tree = Tree(rules)
+    policy, is_known = ask(agent, tree, options.samples)
+    result, uniform = measure(tree, policy), measure(tree, tree.uniform())
+    if options.json:
+        facts = {"agent": options.agent, "rules": rules.to_dict(), "is_exact": is_known, "infosets": tree.num_infosets}
+        print(json.dumps({**facts, **result.to_dict(), "uniform_nash_conv": uniform.nash_conv}))
+        return
+    deck = f"{rules.num_suits} suits of {rules.num_ranks} ranks, {rules.hand_size} cards each"
+    rows = [
+        ("table", f"{rules.num_players} players, {deck}"),
+        ("information sets", f"{tree.num_infosets:,} in {tree.num_nodes:,} positions"),
+        ("NashConv", f"{result.nash_conv:.4f} points a hand ({uniform.nash_conv:.4f} for random play)"),
+        ("values", " ".join(f"{round(value, 4) + 0:+.4f}" for value in result.values)),  # + 0 makes -0 a 0
+        ("best responses", " ".join(f"{round(value, 4) + 0:+.4f}" for value in result.best)),
+    ]
+    if not is_known:
+        rows.append(
+            ("note", f"the agent draws; it was asked {options.samples} times, so NashConv is an upper estimate")
+        )
+    show_rows(options.agent, rows, Console())
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code is 0, or 2 after one sentence on stderr about what was wrong."""
     options = build_parser().parse_args(arguments)
     try:
-        run_match(options)
+        {"match": run_match, "exact": run_exact}[options.command](options)
     except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

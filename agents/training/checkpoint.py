@@ -33,12 +33,60 @@ def _digest(tensors: dict[str, torch.Tensor]) -> str:
     digest = hashlib.sha256()
     for name in sorted(tensors):
         digest.update(name.encode())
-        digest.update(tensors[name].contiguous().view(torch.uint8).numpy().tobytes())
+        digest.update(tensors[name].numpy().tobytes())
     return digest.hexdigest()
 
 
 def _networks(learner: Learner) -> dict[str, torch.nn.Module]:
-    return {"policy": learner.policy, "critic": learner.critic, "average": learner.average}
+    networks = {"policy": learner.policy, "critic": learner.critic, "average": learner.average}
+    optional = {"magnet": learner.magnet, "equity": learner.equity}
+    return networks | {name: network for name, network in optional.items() if network is not None}
+
+
+def _optimizers(learner: Learner) -> dict[str, torch.optim.Optimizer]:
+    equity = {} if learner.equity is None else {"equity_adam": learner.equity.optimizer}
+    return {"adam": learner.optimizer, **equity}
+
+
+def _pack(learner: Learner) -> dict[str, torch.Tensor]:
+    """All arrays of a learner's state by name."""
+    tensors: dict[str, torch.Tensor] = {}
+    for name, network in _networks(learner).items():
+        tensors.update({f"{name}.{key}": tensor for key, tensor in network.state_dict().items()})
+    for name, optimizer in _optimizers(learner).items():
+        for index, parameter in enumerate(optimizer.param_groups[0]["params"]):
+            for key, tensor in optimizer.state[parameter].items():
+                tensors[f"{name}.{index}.{key}"] = tensor
+    for index, shard in enumerate(learner.shards):
+        tensors[f"shard.{index}.tables"] = torch.from_numpy(shard.tables.view(np.uint8).reshape(-1))
+        tensors[f"shard.{index}.streams"] = torch.from_numpy(shard.agent_streams.view(np.int64))
+    for index, (inputs, targets) in enumerate(learner.equity.get_samples() if learner.equity else []):
+        tensors[f"sample.{index}.inputs"] = torch.from_numpy(inputs)
+        tensors[f"sample.{index}.targets"] = torch.from_numpy(targets)
+    for index, member in enumerate(learner.pool.members):
+        if member.network is not None:
+            tensors.update({f"member.{index}.{key}": tensor for key, tensor in member.network.state_dict().items()})
+    return {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
+
+
+def _part(tensors: dict[str, torch.Tensor], start: str) -> dict[str, torch.Tensor]:
+    return {key.removeprefix(start): tensor for key, tensor in tensors.items() if key.startswith(start)}
+
+
+def _unpack(learner: Learner, tensors: dict[str, torch.Tensor]) -> None:
+    for name, network in _networks(learner).items():
+        network.load_state_dict(_part(tensors, f"{name}."))
+    for name, optimizer in _optimizers(learner).items():
+        count = len(optimizer.param_groups[0]["params"])
+        state = {index: _part(tensors, f"{name}.{index}.") for index in range(count)}
+        optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+    for index, shard in enumerate(learner.shards):
+        shard.tables[:] = tensors[f"shard.{index}.tables"].numpy().view(TABLE)
+        shard.agent_streams[:] = tensors[f"shard.{index}.streams"].numpy().view(np.uint64)
+    if learner.equity is not None:
+        rounds = range(sum(name.startswith("sample.") for name in tensors) // 2)
+        parts = [_part(tensors, f"sample.{index}.") for index in rounds]
+        learner.equity.set_samples([(part["inputs"].numpy(), part["targets"].numpy()) for part in parts])
 
 
 def write_checkpoint(folder: Path, learner: Learner, notes: dict[str, Any], num_kept: int) -> Path:
@@ -53,16 +101,7 @@ def write_checkpoint(folder: Path, learner: Learner, notes: dict[str, Any], num_
     Returns:
         The file.
     """
-    tensors: dict[str, torch.Tensor] = {}
-    for name, network in _networks(learner).items():
-        for key, tensor in network.state_dict().items():
-            tensors[f"{name}.{key}"] = tensor.detach().cpu().clone()
-    for index, parameter in enumerate(learner.optimizer.param_groups[0]["params"]):
-        for key, tensor in learner.optimizer.state[parameter].items():
-            tensors[f"adam.{index}.{key}"] = tensor.detach().cpu().clone().reshape(-1)
-    for index, shard in enumerate(learner.shards):
-        tensors[f"shard.{index}.tables"] = torch.from_numpy(shard.tables.view(np.uint8).reshape(-1).copy())
-        tensors[f"shard.{index}.streams"] = torch.from_numpy(shard.agent_streams.view(np.int64).copy())
+    tensors = _pack(learner)
     head = {
         "format": FORMAT,
         "version": VERSION,
@@ -71,7 +110,11 @@ def write_checkpoint(folder: Path, learner: Learner, notes: dict[str, Any], num_
         "config": learner.config.to_dict(),
         "num_steps": learner.num_steps,
         "num_updates": learner.num_updates,
-        "order": learner.order.bit_generator.state,
+        "generator": learner.generator.bit_generator.state,
+        "pool": [
+            {"name": member.name, "margin": member.margin, "num_hands": member.num_hands}
+            for member in learner.pool.members
+        ],
         "notes": notes,
         "digest": _digest(tensors),
     }
@@ -113,20 +156,13 @@ def read_checkpoint(path: Path, learner: Learner) -> dict[str, Any]:
     differences = [key for key in own if own[key] != head["config"].get(key) and key != "threads"]
     if differences:
         raise CheckpointError(f"{path} belongs to a run with another {', '.join(differences)}")
-    for name, network in _networks(learner).items():
-        start = f"{name}."
-        network.load_state_dict({key[len(start) :]: tensors[key] for key in tensors if key.startswith(start)})
-    state: dict[int, dict[str, torch.Tensor]] = {}
-    for index, parameter in enumerate(learner.optimizer.param_groups[0]["params"]):
-        state[index] = {}
-        for key in ("step", "exp_avg", "exp_avg_sq"):
-            tensor = tensors[f"adam.{index}.{key}"]
-            state[index][key] = tensor.reshape(()) if key == "step" else tensor.reshape(parameter.shape)
-    learner.optimizer.load_state_dict({"state": state, "param_groups": learner.optimizer.state_dict()["param_groups"]})
-    for index, shard in enumerate(learner.shards):
-        shard.tables[:] = tensors[f"shard.{index}.tables"].numpy().view(TABLE)
-        shard.agent_streams[:] = tensors[f"shard.{index}.streams"].numpy().view(np.uint64)
-    learner.order.bit_generator.state = head["order"]
+    learner.pool.restore(
+        head["pool"],
+        [_part(tensors, f"member.{index}.") for index in range(len(head["pool"]))],
+        learner.average,
+    )
+    _unpack(learner, tensors)
+    learner.generator.bit_generator.state = head["generator"]
     learner.num_steps, learner.num_updates = head["num_steps"], head["num_updates"]
     return head["notes"]
 

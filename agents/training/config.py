@@ -34,6 +34,11 @@ class Config:
     threads: int = _option(0, "threads that share the shards; 0: one for each core, at most one for each shard", low=0)
     shards: int = _option(2, "parts that play and compute gradients side by side; a change changes the weights", low=1)
 
+    algorithm: str = _option(
+        "ppo", "ppo; mmd: drawn to a slowly moving copy of itself; dmc: Deep Monte Carlo, for comparison"
+    )
+    objective: str = _option("points", "points of a hand against the others', or match: the chance to win the match")
+
     hidden: list[int] = _option([256, 256], "units of the policy's layers", low=1, high=16_384)
     critic_hidden: list[int] = _option([256, 256], "units of the critic's layers", low=1, high=16_384)
     privileged_critic: bool = _option(True, "let the critic, never the policy, see every hand")
@@ -52,6 +57,15 @@ class Config:
     gae_lambda: float = _option(0.95, "0 trusts the critic, 1 the points of the hand", low=0, high=1)
     max_grad_norm: float = _option(0.5, "bound on the norm of each network's gradient", low=0)
     reward_scale: float = _option(0.5, "what a point is worth to the learner", low=0)
+    magnet_weight: float = _option(0.05, "mmd: weight of the pull to the magnet", low=0)
+    magnet_every: int = _option(20, "mmd: updates after which the magnet moves to the average policy", low=1)
+    greed: float = _option(0.99, "dmc: how often the action of the highest value is taken", low=0, high=1)
+    match_from: float = _option(0.3, "match: share of the run that learns from points first", low=0, high=1)
+    match_scale: float = _option(4.0, "match: what winning is worth in points", low=0)
+    pool_share: float = _option(0.0, "share of the tables at which members of the opponent pool sit", low=0, high=1)
+    pool_bots: list[str] = _option([], "agents that are members of the opponent pool from the start")
+    snapshot_every: int = _option(2_000_000, "decisions between snapshots that join the opponent pool", low=1)
+    max_snapshots: int = _option(8, "snapshots in the opponent pool", low=1)
     average: float = _option(
         0.999, "decay of the running average of weights that is saved and evaluated", low=0, high=1
     )
@@ -71,6 +85,10 @@ class Config:
             raise ValueError(f"device takes 'cpu' or 'cuda', not {self.device!r}")
         if self.precision not in ("auto", "float32", "bfloat16"):
             raise ValueError(f"precision takes 'auto', 'float32' or 'bfloat16', not {self.precision!r}")
+        if self.algorithm not in ("ppo", "mmd", "dmc"):
+            raise ValueError(f"algorithm takes 'ppo', 'mmd' or 'dmc', not {self.algorithm!r}")
+        if self.objective not in ("points", "match"):
+            raise ValueError(f"objective takes 'points' or 'match', not {self.objective!r}")
         if self.hands < self.shards:
             raise ValueError(f"hands must be at least shards, {self.shards}, not {self.hands}")
 
@@ -143,7 +161,9 @@ def _check(item: dataclasses.Field, value: Any) -> None:
     parts = value if isinstance(value, list) else [value]
     if is_right and origin is list:
         (inner,) = typing.get_args(kind)
-        is_right = len(value) > 0 and all(isinstance(part, inner) and not isinstance(part, bool) for part in value)
+        is_right = (len(value) > 0 or item.name == "pool_bots") and all(
+            isinstance(part, inner) and not isinstance(part, bool) for part in value
+        )
     if is_right and low is not None:
         is_right = all(part >= low and (high is None or part <= high) for part in parts)
     if not is_right:

@@ -35,9 +35,10 @@ def masked_kl(log_probs: torch.Tensor, other: torch.Tensor, mask: torch.Tensor) 
 
 @dataclass
 class PolicyTerms:
-    """Parts of the policy loss, each a scalar tensor."""
+    """Parts of the policy loss, each a scalar tensor; all but `loss` without a gradient."""
 
     loss: torch.Tensor
+    magnet_kl: torch.Tensor
     entropy: torch.Tensor
     approx_kl: torch.Tensor
     clip_fraction: torch.Tensor
@@ -51,8 +52,13 @@ def policy_loss(
     advantages: torch.Tensor,
     entropy_weights: torch.Tensor,
     clip: float,
+    magnet_logits: torch.Tensor | None = None,
+    magnet_weight: float = 0.0,
 ) -> PolicyTerms:
-    """Clipped surrogate of PPO (Schulman et al. 2017) with an entropy bonus, as a sum over rows divided by N.
+    """Clipped surrogate of PPO (Schulman et al. 2017) with an entropy bonus, as a mean over rows.
+
+    With a magnet it is the loss of magnetic mirror descent (Sokota et al. 2022): the policy is drawn to a slowly moving
+    copy of itself, which makes the last policy, not only the average one, settle.
 
     Args:
         logits: float32 (N, A).
@@ -62,21 +68,41 @@ def policy_loss(
         advantages: float32 (N,).
         entropy_weights: float32 (N,).
         clip: how far the probability ratio may go from 1 before its gradient stops.
+        magnet_logits: float32 (N, A) of the magnet, or None.
+        magnet_weight: weight of the KL divergence from the magnet.
     """
     log_probs = masked_log_softmax(logits, mask)
     log_ratio = log_probs.gather(1, actions[:, None])[:, 0] - old_log_probs
     ratio = log_ratio.exp()
     surrogate = torch.min(ratio * advantages, ratio.clamp(1 - clip, 1 + clip) * advantages)
     entropy = masked_entropy(log_probs, mask)
+    objective = surrogate + entropy_weights * entropy
+    magnet_kl = torch.zeros(())
+    if magnet_logits is not None:
+        kl = masked_kl(log_probs, masked_log_softmax(magnet_logits, mask), mask)
+        objective = objective - magnet_weight * kl
+        magnet_kl = kl.detach().mean()
     with torch.no_grad():
         approx_kl = (ratio - 1 - log_ratio).mean()
         clip_fraction = ((ratio - 1).abs() > clip).float().mean()
     return PolicyTerms(
-        loss=-(surrogate + entropy_weights * entropy).mean(),
+        loss=-objective.mean(),
+        magnet_kl=magnet_kl,
         entropy=entropy.detach().mean(),
         approx_kl=approx_kl,
         clip_fraction=clip_fraction,
     )
+
+
+def action_value_loss(action_values: torch.Tensor, actions: torch.Tensor, returns: torch.Tensor) -> torch.Tensor:
+    """Squared error of the values of the actions taken, as in Deep Monte Carlo (Zha et al. 2021).
+
+    Args:
+        action_values: float32 (N, A).
+        actions: int64 (N,) taken.
+        returns: float32 (N,) what the hand brought.
+    """
+    return (action_values.gather(1, actions[:, None])[:, 0] - returns).square().mean()
 
 
 def value_loss(values: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
