@@ -164,7 +164,7 @@ class PolicyAgent(Agent):
         super().__init__(seed)
         self.spec, self.network, self.name = spec, network, name
         self.is_greedy = spec.is_greedy if is_greedy is None else is_greedy
-        self._known_rules: set[bytes] = set()
+        self._known_rules: set[tuple] = set()
 
     @classmethod
     def load(cls, path: str | Path, rules: Rules | None = None, is_greedy: bool | None = None) -> "PolicyAgent":
@@ -183,9 +183,9 @@ class PolicyAgent(Agent):
     def _check_views(self, views: np.ndarray) -> None:
         kinds = views[_RULE_FIELDS]
         first = kinds[:1]
-        if first.tobytes() not in self._known_rules:
+        if first.item() not in self._known_rules:
             check_rules(self.spec.rules, read_rules(views[0]), self.name)
-            self._known_rules.add(first.tobytes())
+            self._known_rules.add(first.item())
         if len(views) > 1 and not (kinds == first).all():
             for view in views:
                 check_rules(self.spec.rules, read_rules(view), self.name)

@@ -9,6 +9,7 @@ import hashlib
 import sys
 import threading
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,12 @@ part = njit(inline="never")
 _NOTICE_AFTER = 1.0  # seconds of compilation before the user is told
 
 
-def _source_stamp(folder: Path) -> str:
-    """Hash of every source file with kernels that code in the folder may call."""
+@cache
+def _source_stamp(package: Path) -> str:
+    """Hash of every source file with kernels that code in the package may call: its own and the game's."""
     digest = hashlib.sha256()
-    for place in sorted({folder, Path(__file__).parent}):
-        for path in sorted(place.glob("*.py")):
+    for place in sorted({package, Path(__file__).parent}):
+        for path in sorted(place.rglob("*.py")):
             source = path.read_bytes()
             if b"@kernel" in source or b"@part" in source:
                 digest.update(source)
@@ -39,7 +41,9 @@ def _source_stamp(folder: Path) -> str:
 def kernel(function: Callable) -> Any:
     """Compile a function that Python calls; the result is kept on disk."""
     compiled = njit(cache=True, nogil=True)(function)
-    compiled._cache._cache_file._source_stamp = _source_stamp(Path(function.__code__.co_filename).parent)
+    depth = function.__module__.count(".")
+    package = Path(function.__code__.co_filename).parents[max(depth - 1, 0)]
+    compiled._cache._cache_file._source_stamp = _source_stamp(package)
     return compiled
 
 

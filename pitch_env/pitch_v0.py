@@ -34,6 +34,14 @@ def env(rules: Rules | None = None, render_mode: str | None = None, reward: str 
     return GuardedEnv(raw_env(rules, render_mode, reward))
 
 
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _has_length(values: Any, length: int) -> bool:
+    return isinstance(values, list | tuple | np.ndarray) and len(values) == length
+
+
 class raw_env(AECEnv):
     """The environment without wrappers.
 
@@ -131,17 +139,19 @@ class raw_env(AECEnv):
             self.render()
 
     def _read_options(self, options: dict) -> tuple[int | None, list[int] | None, list[int]]:
+        if not isinstance(options, dict):
+            raise ValueError(f"options takes a dict, not {options!r}")
         for name in options:  # PettingZoo's conformance test passes a foreign option, so only slips are refused
             close = difflib.get_close_matches(str(name), OPTIONS, n=1, cutoff=0.7)
             if close and name not in OPTIONS:
                 raise ValueError(f"reset has no option {name!r}: {close[0]!r} is meant? It has {', '.join(OPTIONS)}")
         num_players, num_sides, hand_size = self.rules.num_players, self.rules.num_sides, self.rules.hand_size
         dealer, deal, scores = options.get("dealer"), options.get("deal"), options.get("scores")
-        if dealer is not None and (not isinstance(dealer, int | np.integer) or not 0 <= dealer < num_players):
+        if dealer is not None and not (_is_whole(dealer) and 0 <= dealer < num_players):
             raise ValueError(f"option dealer takes a seat from 0 to {num_players - 1}, not {dealer!r}")
         dealt = None
         if deal is not None:
-            if len(deal) != num_players or any(len(hand) != hand_size for hand in deal):
+            if not _has_length(deal, num_players) or not all(_has_length(hand, hand_size) for hand in deal):
                 raise ValueError(f"option deal takes {num_players} hands of {hand_size} cards, not {deal!r}")
             dealt = [mask_of(parse_card(card) for card in hand) for hand in deal]
             everything = mask_of(parse_card(card) for hand in deal for card in hand)
@@ -151,9 +161,8 @@ class raw_env(AECEnv):
                 raise ValueError("option deal holds a card that is not in the deck of these rules")
         if scores is None:
             return dealer, dealt, [0] * num_sides
-        scores = list(scores)
-        if len(scores) != num_sides or not all(
-            isinstance(score, int | np.integer) and abs(score) <= MAX_SCORE for score in scores
+        if not _has_length(scores, num_sides) or not all(
+            _is_whole(score) and abs(score) <= MAX_SCORE for score in scores
         ):
             raise ValueError(f"option scores takes {num_sides} whole numbers within {MAX_SCORE}, not {scores!r}")
         return dealer, dealt, [int(score) for score in scores]
@@ -278,10 +287,11 @@ class GuardedEnv(OrderEnforcingWrapper):
             return
         self._has_updated = True
         name = raw.agent_selection
-        if raw.terminations[name] or raw.truncations[name]:
+        is_over = raw.terminations[name] or raw.truncations[name]
+        assert (is_over and action is None) or raw.action_spaces[name].contains(action), "action is not in action space"
+        if is_over:
             raw.step(action)
             return
-        assert raw.action_spaces[name].contains(action), "action is not in action space"
         if not raw.try_step(action):
             self._end_by_illegal_action(name)
 

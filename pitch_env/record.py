@@ -15,7 +15,18 @@ from pitch_env.cards import CARD_ACTION, SUITS, card_name, cards_of, mask_of, pa
 from pitch_env.engine import apply, next_hand, set_hand
 from pitch_env.rules import Rules
 from pitch_env.scoring import POINT_NAMES
-from pitch_env.table import AUCTION, HAND_OVER, MATCH_OVER, NOBODY, NOT_YET, TABLE, deck_mask, read_rules, write_rules
+from pitch_env.table import (
+    AUCTION,
+    HAND_OVER,
+    MATCH_OVER,
+    MAX_SCORE,
+    NOBODY,
+    NOT_YET,
+    TABLE,
+    deck_mask,
+    read_rules,
+    write_rules,
+)
 
 VERSION = 1
 HAND_KEYS = ("dealer", "deal", "bids", "pitcher", "bid", "trump", "tricks", "points", "scores")
@@ -88,7 +99,7 @@ def read_record(path: str | Path) -> dict[str, Any]:
     """
     try:
         record = json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RecordError(f"{path} holds no JSON: {error}") from None
     _read_head(record)
     return record
@@ -97,7 +108,7 @@ def read_record(path: str | Path) -> dict[str, Any]:
 def _read_head(record: Any) -> tuple[Rules, list[int]]:
     if not isinstance(record, dict) or not {"version", "rules", "hands", "winner"} <= record.keys():
         raise RecordError("a game record is a JSON object with version, rules, hands and winner")
-    if record["version"] != VERSION:
+    if type(record["version"]) is not int or record["version"] != VERSION:
         raise RecordError(f"this is a record of version {record['version']!r}; version {VERSION} is read here")
     try:
         rules = Rules.from_dict(record["rules"])
@@ -109,9 +120,9 @@ def _read_head(record: Any) -> tuple[Rules, list[int]]:
     if (
         not isinstance(scores, list)
         or len(scores) != rules.num_sides
-        or not all(type(score) is int for score in scores)
+        or not all(type(score) is int and abs(score) <= MAX_SCORE for score in scores)
     ):
-        raise RecordError(f"start_scores is a list of {rules.num_sides} whole numbers")
+        raise RecordError(f"start_scores is a list of {rules.num_sides} whole numbers within {MAX_SCORE}")
     return rules, scores
 
 
@@ -148,7 +159,9 @@ def _replay(record: dict[str, Any]):
             next_hand(table)
         try:
             _replay_hand(table, hand, where, is_first=number == 1)
-        except (TypeError, KeyError, IndexError, AttributeError):
+        except RecordError:
+            raise
+        except (TypeError, ValueError, LookupError, AttributeError):
             raise RecordError(f"{where}: not of the form that a record has") from None
         yield table
     _check("the record", "winner", record["winner"], _or_none(table["winner"][0]))
@@ -198,8 +211,9 @@ def _read_deal(deal: list, rules: Rules, where: str) -> list[int]:
 def _act(table: np.ndarray, seat: Any, action: Any, where: str, is_bid: bool) -> None:
     if type(action) is not int or (is_bid and not 0 <= action < CARD_ACTION):
         raise RecordError(f"{where}: a bid is a number from 0 to 4, not {action!r}")
-    if table["seat"][0] != seat:
-        raise RecordError(f"{where}: it is the turn of seat {int(table['seat'][0])}")
+    turn = int(table["seat"][0])
+    if turn != seat:
+        raise RecordError(f"{where}: {'the hand is over' if turn == NOBODY else f'it is the turn of seat {turn}'}")
     try:
         apply(table, action)
     except ValueError as error:
@@ -207,7 +221,7 @@ def _act(table: np.ndarray, seat: Any, action: Any, where: str, is_bid: bool) ->
 
 
 def _check(where: str, what: str, said: Any, found: Any, rule: str = "") -> None:
-    if said != found:
+    if json.dumps(said, sort_keys=True) != json.dumps(found, sort_keys=True):  # to == 1, 1.0 and True are the same
         source = f" ({rule})" if rule else ""
         raise RecordError(f"{where}: {what} is {said!r}, but by the play it is {found!r}{source}")
 

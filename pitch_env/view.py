@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from pitch_env.cards import CARD_ACTION, SUITS, action_name, card_name, cards_of, mask_of, parse_card
+from pitch_env.cards import CARD_ACTION, MAX_BID, SUITS, action_name, card_name, cards_of, mask_of, parse_card
 from pitch_env.engine import apply, legal_mask, set_hand
 from pitch_env.kernels import U64, kernel, part
 from pitch_env.rules import Rules
-from pitch_env.table import NOBODY, NOT_YET, PHASES, TABLE, read_rules, write_rules
+from pitch_env.table import AUCTION, NOBODY, NOT_YET, PHASES, TABLE, deck_mask, read_rules, write_rules
+
+_MOST = 2**15 - 1  # what a score in a table can be
 
 
 @part
@@ -103,36 +105,51 @@ def view_from_dict(values: dict[str, Any]) -> np.ndarray:
         bids = [(int(bidder), int(bid)) for bidder, bid in values["bids"]]
         tricks = [(int(trick["leader"]), [parse_card(text) for text in trick["cards"]]) for trick in values["tricks"]]
         scores = [int(score) for score in values["scores"]]
+        num_hands = int(values.get("num_hands", 0))
     except (KeyError, TypeError) as error:
         raise ValueError(
-            f"a view needs rules, seat, dealer, dealt, bids, tricks and scores; trouble with {error}"
+            f"a view needs rules, seat, dealer, dealt, bids, tricks, scores and num_hands; trouble with {error}"
         ) from error
     num_players = rules.num_players
-    for name, number in (("seat", seat), ("dealer", dealer)):
+    for name, number in (("seat", seat), ("dealer", dealer), *(("leader", leader) for leader, _ in tricks)):
         if not 0 <= number < num_players:
             raise ValueError(f"{name} takes a number from 0 to {num_players - 1}, not {number}")
-    if len(scores) != rules.num_sides:
-        raise ValueError(f"scores takes {rules.num_sides} numbers, not {len(scores)}")
-    if own.bit_count() != rules.hand_size:
+    if len(scores) != rules.num_sides or any(abs(score) > _MOST for score in scores):
+        raise ValueError(f"scores takes {rules.num_sides} numbers within {_MOST}, not {scores}")
+    if own.bit_count() != rules.hand_size or len(values["dealt"]) != rules.hand_size:
         raise ValueError(f"dealt takes {rules.hand_size} different cards, not {values['dealt']!r}")
-    if sum(len(cards) for _, cards in tricks) == num_players * rules.hand_size:
+    lengths = [len(cards) for _, cards in tricks]
+    if lengths and not (0 < lengths[-1] <= num_players and set(lengths[:-1]) <= {num_players}):
+        raise ValueError(f"each trick has {num_players} cards, the last one at least 1, not {lengths}")
+    if sum(lengths) == num_players * rules.hand_size:
         raise ValueError("the hand of this view is over: there is nothing to decide in it")
+    if not 0 <= num_hands < rules.max_hands:
+        raise ValueError(f"num_hands takes a number from 0 to {rules.max_hands - 1}, not {num_hands}")
     dealt = [0] * num_players
     for leader, cards in tricks:
         for place, card in enumerate(cards):
             dealt[(leader + place) % num_players] |= 1 << card
+    others = mask_of(card for other, mask in enumerate(dealt) if other != seat for card in cards_of(mask))
+    if others & own:
+        raise ValueError(f"another seat plays {card_name(cards_of(others & own)[0])}, which seat {seat} holds")
+    if (others | own) & ~deck_mask(rules):
+        raise ValueError("a card is not in the deck of these rules")
     dealt[seat] = own
     view = np.zeros(1, TABLE)
     write_rules(view, rules)
     view["scores"][0, : rules.num_sides] = scores
-    view["num_hands"] = int(values.get("num_hands", 0))
+    view["num_hands"] = num_hands
     view["winner"] = NOBODY
     view["viewer"] = seat
     set_hand(view, dealt, dealer)
     for bidder, bid in bids:
         if view["seat"][0] != bidder:
             raise ValueError(f"seat {bidder} bid {bid if bid else 'pass'} out of turn")
+        if bid > MAX_BID:
+            raise ValueError(f"a bid is a number from 0 to {MAX_BID}, not {bid}")
         apply(view, bid)
+    if tricks and view["phase"][0] == AUCTION:
+        raise ValueError("a card was played before the auction was over")
     for leader, cards in tricks:
         for place, card in enumerate(cards):
             if view["seat"][0] != (leader + place) % num_players:

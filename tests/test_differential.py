@@ -23,7 +23,7 @@ EVENTS = (
 )
 
 
-@pytest.mark.parametrize("players, teams", GROUPS)
+@pytest.mark.parametrize(("players", "teams"), GROUPS)
 def test_engine(players, teams):
     num_decisions = DECISIONS // len(GROUPS)
     tally = play_matches(players, teams, num_decisions)
@@ -33,8 +33,8 @@ def test_engine(players, teams):
         assert [event for event in EVENTS if not tally[event]] == []
 
 
-def record_of(referee, table):
-    """The hand of a referee as a game record has it; of the table only how the dealt cards are sorted is taken."""
+def record_of(referee):
+    """The hand of a referee as a game record has it."""
     is_bid = referee.pitcher is not None
     return {
         "dealer": referee.dealer,
@@ -76,7 +76,7 @@ def pay(referee, kind):
 
 
 @pytest.mark.parametrize("wrap", [pitch_v0.env, pitch_v0.raw_env])
-@pytest.mark.parametrize("players, teams", GROUPS)
+@pytest.mark.parametrize(("players", "teams"), GROUPS)
 def test_environment(players, teams, wrap):
     rng = random.Random(f"{players} {teams}")
     for number in range(6):
@@ -96,12 +96,12 @@ def test_environment(players, teams, wrap):
             assert [env.rewards[name] for name in env.agents] == paid
             owed = [before + now for before, now in zip(owed, paid, strict=True)]
             if referee.is_hand_over:
-                hands.append(record_of(referee, table))
+                hands.append(record_of(referee))
                 if referee.is_match_over:
                     check_environment(env, referee, owed)
                     break
                 deal_to(referee, table)
-        now = [] if referee.is_match_over else [record_of(referee, table)]
+        now = [] if referee.is_match_over else [record_of(referee)]
         record = {"version": 1, "rules": rules.to_dict(), "hands": hands + now, "winner": referee.winner}
         assert env.unwrapped.record() == record
         while env.agents:  # the last reward reaches every seat

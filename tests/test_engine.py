@@ -86,8 +86,9 @@ def test_deal_r2(rules):
     for dealt in tables["dealt"].tolist():
         hands = [cards_of(cards) for cards in dealt[: rules.num_players]]
         assert {len(hand) for hand in hands} == {rules.hand_size}
-        assert mask_of(sum(hands, [])).bit_count() == rules.num_players * rules.hand_size
-        assert mask_of(sum(hands, [])) & ~deck_mask(rules) == 0
+        everything = mask_of(card for hand in hands for card in hand)
+        assert everything.bit_count() == rules.num_players * rules.hand_size
+        assert everything & ~deck_mask(rules) == 0
         assert not any(dealt[rules.num_players :])
 
 
@@ -144,7 +145,7 @@ def test_bytes_save_a_table():
 
 
 @pytest.mark.parametrize(
-    "before, action, words",
+    ("before", "action", "words"),
     [
         ("1", "1", "bid must be higher than every bid before it (R5)"),
         ("pass pass pass", "pass", "the dealer must bid at least 2 (R6)"),

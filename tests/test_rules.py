@@ -49,7 +49,8 @@ def test_teams_need_four_players(players):
 
 
 @pytest.mark.parametrize(
-    "values", [{"num_suits": 1}, {"num_ranks": 5}, {"num_players": 7, "num_suits": 3}, {"num_suits": 2, "num_ranks": 11}]
+    "values",
+    [{"num_suits": 1}, {"num_ranks": 5}, {"num_players": 7, "num_suits": 3}, {"num_suits": 2, "num_ranks": 11}],
 )
 def test_a_deal_must_fit_the_deck(values):
     with pytest.raises(ValueError, match=r"Rules\.hand_size=6 for . players deals .. cards from a deck of .*lower"):
@@ -59,7 +60,8 @@ def test_a_deal_must_fit_the_deck(values):
 def test_the_default_is_four_players_to_seven():
     rules = Rules()
     assert (rules.num_players, rules.teams, rules.target, rules.low_point) == (4, False, 7, "taker")
-    assert not (rules.win_needs_made_bid or rules.pitch_by_card)
+    assert not (rules.win_needs_made_bid)
+    assert not (rules.pitch_by_card)
     assert (rules.num_suits, rules.num_ranks, rules.hand_size) == (4, 13, 6)
 
 

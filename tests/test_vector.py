@@ -192,7 +192,7 @@ def test_actions_of_another_form_are_refused(actions):
 
 
 @pytest.mark.parametrize(
-    "values, text",
+    ("values", "text"),
     [
         ({"num_tables": 0}, "num_tables"),
         ({"num_tables": 2.0}, "num_tables"),
