@@ -1,0 +1,95 @@
+"""Every benchmark runs and gives its rows; no figure is judged."""
+
+import json
+import math
+
+import pytest
+import torch
+
+from benchmarks import imports, training_profile
+from benchmarks.__main__ import NAMES, main, run
+from benchmarks.report import BEGIN, END, Report, Row, show, write_between_marks
+from benchmarks.timing import Options, Timing, repeat, time_in_turn
+
+TINY = Options(seconds=1e-3, rounds=2, has_peers=False, tables=(8, 16), hands=32, matches=8)
+
+
+@pytest.fixture(autouse=True)
+def _same_number_of_threads():
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_runs_without_peers(name):
+    report = Report()
+    run([name], TINY, report)
+    assert report.rows
+    for row in report.rows:
+        assert math.isfinite(row.ours)
+        assert row.ours > 0 or row.unit == "share", row.what
+        assert all(isinstance(cell, str) for cell in row.cells())
+    report.print_table()
+    assert json.loads(json.dumps(report.to_dict()))["rows"]
+
+
+def test_shares_add_up():
+    shares = training_profile.measure_shares("float32", TINY)
+    assert sum(shares.values()) == pytest.approx(1)
+
+
+def test_sides_take_turns():
+    turns = []
+    runs = {name: repeat(lambda name=name: turns.append(name) or 1) for name in "ab"}
+    timings = time_in_turn({**runs, "missing": None}, Options(seconds=0, rounds=3))
+    assert turns == list("ab" * 4)  # a warm-up, then the rounds
+    assert list(timings) == ["a", "b"]
+    assert len(timings["a"].rates) == 3
+
+
+def test_ratio_is_taken_round_by_round():
+    ours, peer = Timing((2.0, 4.0, 9.0), None), Timing((1.0, 4.0, 3.0), None)
+    assert ours.rate == 4
+    assert ours.over(peer) == (2, 1, 3)
+
+
+def test_cells():
+    row = Row("x", 9e6, peer="y", peer_figure=3e6, ratio=(3, 2.5, 12), goal=8e6, ratio_goal=5)
+    assert row.cells() == (
+        "x",
+        "1",
+        "9 M decisions/s",
+        "y: 3 M decisions/s",
+        "3.00x (2.50x to 12x)",
+        "≥ 8 M decisions/s ✓, ≥ 5.00x ✗",
+    )
+    assert Row("x", 1.25, unit="s", goal=1.5).cells()[-1] == "≤ 1.5 s ✓"
+    assert show(0.123, "share") == "12.3 %"
+
+
+def test_table_goes_between_the_marks(tmp_path):
+    path = tmp_path / "README.md"
+    path.write_text(f"{END}\na\n{BEGIN}\nold\n{END}\nb\n{END}\n", encoding="utf-8")
+    write_between_marks(path, "new")
+    write_between_marks(path, "newer")
+    assert path.read_text(encoding="utf-8") == f"{END}\na\n{BEGIN}\nnewer\n{END}\nb\n{END}\n"
+    path.write_text(f"{END}\n{BEGIN}\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="needs one line"):
+        write_between_marks(path, "new")
+
+
+def test_command_line(tmp_path, capsys):
+    (tmp_path / "README.md").write_text(f"{BEGIN}\n{END}\n", encoding="utf-8")
+    files = ["--json", str(tmp_path / "speed.json"), "--write", str(tmp_path / "README.md")]
+    main(["imports", "--seconds", "0.001", "--rounds", "1", "--no-peers", *files])
+    assert "pitch_env" in capsys.readouterr().out
+    assert len(json.loads((tmp_path / "speed.json").read_text())["rows"]) == 2
+    assert "| Process that imports pitch_env |" in (tmp_path / "README.md").read_text(encoding="utf-8")
+    with pytest.raises(SystemExit):
+        main(["engines"])
+    assert "there is no benchmark 'engines'" in capsys.readouterr().err
+
+
+def test_heavy_imports_are_told():
+    assert imports.find_heavy_imports() == []
