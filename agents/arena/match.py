@@ -82,6 +82,12 @@ class Result:
         values["contracts"] = None if self.contracts is None else list(self.contracts)
         return values
 
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Result":
+        """The result that `to_dict` made a dict of."""
+        contracts = None if values["contracts"] is None else tuple(values["contracts"])
+        return cls(**{**values, "rules": Rules.from_dict(values["rules"]), "contracts": contracts})
+
 
 def find_t_quantile(degrees: int) -> float:
     """The 97.5 % quantile of Student's t, to four digits (a table to 9 degrees, then Fisher's expansion)."""

@@ -48,6 +48,22 @@ def _optimizers(learner: Learner) -> dict[str, torch.optim.Optimizer]:
     return {"adam": learner.optimizer, **equity}
 
 
+def _gather_shards(learner: Learner) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Tables and streams of every shard of every process."""
+    gather, sizes = learner.ranks.gather, [len(shard.tables) for shard in learner.shards]
+    bounds = np.cumsum(np.concatenate(gather(np.array(sizes))))[:-1]
+    tables = np.concatenate(gather(np.concatenate([shard.tables for shard in learner.shards])))
+    streams = np.concatenate(gather(np.concatenate([shard.agent_streams for shard in learner.shards])))
+    return list(zip(np.split(tables, bounds), np.split(streams, bounds), strict=True))
+
+
+def _gather_generators(learner: Learner) -> list[dict[str, Any]]:
+    """States of the shards' generators of every process."""
+    text = json.dumps([shard.generator.bit_generator.state for shard in learner.shards])
+    parts = learner.ranks.gather(np.frombuffer(text.encode(), np.uint8))
+    return [state for part in parts for state in json.loads(part.tobytes().decode())]
+
+
 def _pack(learner: Learner) -> dict[str, torch.Tensor]:
     """All arrays of a learner's state by name."""
     tensors: dict[str, torch.Tensor] = {}
@@ -57,9 +73,9 @@ def _pack(learner: Learner) -> dict[str, torch.Tensor]:
         for index, parameter in enumerate(optimizer.param_groups[0]["params"]):
             for key, tensor in optimizer.state[parameter].items():
                 tensors[f"{name}.{index}.{key}"] = tensor
-    for index, shard in enumerate(learner.shards):
-        tensors[f"shard.{index}.tables"] = torch.from_numpy(shard.tables.view(np.uint8).reshape(-1))
-        tensors[f"shard.{index}.streams"] = torch.from_numpy(shard.agent_streams.view(np.int64))
+    for index, (tables, streams) in enumerate(_gather_shards(learner)):
+        tensors[f"shard.{index}.tables"] = torch.from_numpy(tables.view(np.uint8).reshape(-1))
+        tensors[f"shard.{index}.streams"] = torch.from_numpy(streams.view(np.int64))
     for index, (inputs, targets) in enumerate(learner.equity.get_samples() if learner.equity else []):
         tensors[f"sample.{index}.inputs"] = torch.from_numpy(inputs)
         tensors[f"sample.{index}.targets"] = torch.from_numpy(targets)
@@ -80,7 +96,7 @@ def _unpack(learner: Learner, tensors: dict[str, torch.Tensor]) -> None:
         count = len(optimizer.param_groups[0]["params"])
         state = {index: _part(tensors, f"{name}.{index}.") for index in range(count)}
         optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
-    for index, shard in enumerate(learner.shards):
+    for index, shard in zip(learner.ranks.own(learner.config.shards), learner.shards, strict=True):
         shard.tables[:] = tensors[f"shard.{index}.tables"].numpy().view(TABLE)
         shard.agent_streams[:] = tensors[f"shard.{index}.streams"].numpy().view(np.uint64)
     if learner.equity is not None:
@@ -91,6 +107,8 @@ def _unpack(learner: Learner, tensors: dict[str, torch.Tensor]) -> None:
 
 def write_checkpoint(folder: Path, learner: Learner, notes: dict[str, Any], num_kept: int) -> Path:
     """Write the state of a learner between two updates and drop all but the latest `num_kept` checkpoints.
+
+    Every process of the run calls it; the first one writes.
 
     Args:
         folder: where checkpoints lie.
@@ -111,6 +129,7 @@ def write_checkpoint(folder: Path, learner: Learner, notes: dict[str, Any], num_
         "num_steps": learner.num_steps,
         "num_updates": learner.num_updates,
         "generator": learner.generator.bit_generator.state,
+        "shard_generators": _gather_generators(learner),
         "pool": [
             {"name": member.name, "margin": member.margin, "num_hands": member.num_hands}
             for member in learner.pool.members
@@ -118,8 +137,10 @@ def write_checkpoint(folder: Path, learner: Learner, notes: dict[str, Any], num_
         "notes": notes,
         "digest": _digest(tensors),
     }
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"step-{learner.num_steps:012d}.safetensors"
+    if learner.ranks.rank:
+        return path
+    folder.mkdir(parents=True, exist_ok=True)
     write_atomically(path, save_tensors(tensors, {_HEAD: json.dumps(head)}))
     for old in list_checkpoints(folder)[num_kept:]:
         old.unlink()
@@ -163,6 +184,8 @@ def read_checkpoint(path: Path, learner: Learner) -> dict[str, Any]:
     )
     _unpack(learner, tensors)
     learner.generator.bit_generator.state = head["generator"]
+    for index, shard in zip(learner.ranks.own(learner.config.shards), learner.shards, strict=True):
+        shard.generator.bit_generator.state = head["shard_generators"][index]
     learner.num_steps, learner.num_updates = head["num_steps"], head["num_updates"]
     return head["notes"]
 

@@ -32,7 +32,11 @@ class Config:
         "auto", "of the hidden layers: float32, bfloat16, or auto (bfloat16 where the processor computes in it)"
     )
     threads: int = _option(0, "threads that share the shards; 0: one for each core, at most one for each shard", low=0)
-    shards: int = _option(2, "parts that play and compute gradients side by side; a change changes the weights", low=1)
+    shards: int = _option(
+        2,
+        "parts that play and compute gradients side by side, a multiple of the processes; a change changes the weights",
+        low=1,
+    )
 
     algorithm: str = _option(
         "ppo", "ppo; mmd: drawn to a slowly moving copy of itself; dmc: Deep Monte Carlo, for comparison"

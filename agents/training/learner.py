@@ -1,7 +1,8 @@
 """The learner: plays hands with the current policy, estimates advantages, takes gradient steps.
 
-Work is cut into a fixed number of shards, whose gradients are added in their order; threads only decide how many shards
-run at a time, so they never change a result.
+Work is cut into a fixed number of shards. Each plays its own tables and gives its own part of every gradient step;
+parts are added in the order of the shards. Threads and processes only decide where a shard is worked on: threads never
+change a result, processes change it by rounding alone.
 """
 
 import copy
@@ -11,7 +12,6 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from agents.network import new_critic, new_policy
 from agents.training.config import Config
 from agents.training.equity import Equity
 from agents.training.losses import action_value_loss, estimate_advantages, policy_loss, value_loss
+from agents.training.parallel import Ranks
 from agents.training.pool import Pool
 from agents.training.rollout import (
     BID,
@@ -28,8 +29,6 @@ from agents.training.rollout import (
     NetworkPlayer,
     Shard,
     count_critic_features,
-    join_batches,
-    reward_points,
     summarise_hands,
 )
 from pitch_env.cards import NUM_ACTIONS
@@ -61,6 +60,7 @@ class Lesson:
     returns: np.ndarray
     entropy_weights: np.ndarray
     magnet_logits: np.ndarray | None
+    explained_variance: float
 
 
 class Learner:
@@ -72,13 +72,15 @@ class Learner:
         magnet: what mirror descent draws the policy to; None for other algorithms.
         equity: what scores are worth in a match; None when hands are played for points.
         pool: the opponents.
-        generator: order of minibatches, seats of the pool, samples of the equity.
+        shards: the tables of this process.
+        generator: samples of the equity.
         num_steps: decisions played so far, forced ones counted.
         num_updates: rounds of playing and learning so far.
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, ranks: Ranks | None = None) -> None:
         torch.set_num_threads(1)
+        self.ranks = ranks or Ranks(torch.device(config.device))
         self.config = config
         self.device = torch.device(config.device)
         rules = config.rules
@@ -95,7 +97,7 @@ class Learner:
         self.magnet = copy.deepcopy(self.average) if config.algorithm == "mmd" else None
         bounds = [config.hands * part // config.shards for part in range(config.shards + 1)]
         self.shards = [
-            Shard(rules, high - low, root) for (low, high), root in zip(pairwise(bounds), roots, strict=True)
+            Shard(rules, bounds[number + 1] - bounds[number], roots[number]) for number in self.ranks.own(config.shards)
         ]
         self.pool = Pool(rules, config.pool_bots, config.pool_share, config.max_snapshots)
         self._parameters = [*self.policy.parameters(), *self.critic.parameters()]
@@ -140,12 +142,11 @@ class Learner:
             TrainingError: if gradients stay infinite or not a number.
         """
         clock = time.perf_counter()
-        batch, num_steps, facts = self._play()
+        batches, num_steps, facts = self._play()
         play_time = time.perf_counter() - clock
         clock = time.perf_counter()
-        facts.update(self._learn(batch))
+        facts.update(self._learn(batches))
         facts["time/update_share"] = (time.perf_counter() - clock) / (time.perf_counter() - clock + play_time)
-        facts["charts/open_share"] = len(batch) / num_steps
         self.num_steps += num_steps
         self.num_updates += 1
         if self.magnet is not None and self.num_updates % self.config.magnet_every == 0:
@@ -155,101 +156,117 @@ class Learner:
             self.pool.add_snapshot(self.average, self.num_steps)
         return facts
 
-    def _play(self) -> tuple[Batch, int, dict[str, float]]:
+    def _play(self) -> tuple[list[Batch], int, dict[str, float]]:
         greed = self.config.greed if self.config.algorithm == "dmc" else None
         players = [NetworkPlayer(self.compute_logits, greed), *self.pool.players()]
         for shard in self.shards:
             shard.deal()
-            self.pool.seat(shard, self.generator)
+            self.pool.seat(shard)
         starts = [(shard.tables["scores"].copy(), shard.tables["dealer"].copy()) for shard in self.shards]
         played = self._map(lambda shard: shard.play(players), self.shards)
-        tables = np.concatenate([shard.tables for shard in self.shards])
-        facts = summarise_hands(tables)
-        points = [reward_points(shard.tables) for shard in self.shards]
-        facts.update(self.pool.score(self.shards, points))
-        batch = join_batches([part for part, _ in played])
+        batches = [batch for batch, _ in played]
+        num_steps, num_open = self.ranks.add_up(np.array([sum(num for _, num in played), sum(map(len, batches))]))
+        facts = summarise_hands(np.concatenate([shard.tables for shard in self.shards]))
+        facts["charts/open_share"] = float(num_open / num_steps)
+        facts.update(self.pool.score(self.shards, self.ranks))
         if self.equity is not None:
-            scores, dealers = (np.concatenate(parts) for parts in zip(*starts, strict=True))
-            facts.update(self._price(batch, tables, scores, dealers))
-        batch.rewards *= self.config.reward_scale
-        return batch, sum(steps for _, steps in played), facts
+            facts.update(self._price(self.equity, batches, starts))
+        for batch in batches:
+            batch.rewards *= self.config.reward_scale
+        return batches, int(num_steps), facts
 
-    def _price(self, batch: Batch, tables: np.ndarray, scores: np.ndarray, dealers: np.ndarray) -> dict[str, float]:
+    def _price(
+        self, equity: Equity, batches: list[Batch], starts: list[tuple[np.ndarray, np.ndarray]]
+    ) -> dict[str, float]:
         """Blend what hands did to the chances to win the match into the rewards, and learn those chances."""
         config, rules = self.config, self.config.rules
-        assert self.equity is not None
-        scores = scores[:, : rules.num_sides]
-        after = self.equity.estimate_after(tables)
-        gains = after - self.equity.estimate(scores, dealers)
         seats = np.arange(rules.num_players) % rules.num_sides
         share = min(max(self.progress() - config.match_from, 0) / 0.2, 1.0)  # over a fifth of the run
-        batch.rewards *= 1 - share
-        batch.rewards += share * config.match_scale * gains[:, seats].reshape(-1)
-        loss = self.equity.learn(scores, dealers, after, self.generator)
+        hands = []
+        for shard, batch, (scores, dealers) in zip(self.shards, batches, starts, strict=True):
+            before = scores[:, : rules.num_sides]
+            after = equity.estimate_after(shard.tables)
+            gains = after - equity.estimate(before, dealers)
+            batch.rewards *= 1 - share
+            batch.rewards += share * config.match_scale * gains[:, seats].reshape(-1)
+            hands.append((before, dealers, after))
+        joined = [np.concatenate(self.ranks.gather(np.concatenate(parts))) for parts in zip(*hands, strict=True)]
+        loss = equity.learn(*joined, self.generator)
         return {"losses/equity": loss, "charts/match_share": share}
 
-    def _judge(
-        self, compute: Callable[[np.ndarray, np.ndarray], torch.Tensor], batch: Batch, lengths: np.ndarray
-    ) -> np.ndarray:
+    def _judge(self, compute: Callable[..., torch.Tensor], batch: Batch, lengths: np.ndarray) -> np.ndarray:
         """Outputs of a network, float32 (N, outputs), for all decisions of a batch."""
-
-        def judge(start: int) -> np.ndarray:
-            part = slice(start, start + _ROWS_AT_ONCE)
-            with torch.inference_mode():
-                return compute(batch.features[part], lengths[part]).cpu().numpy()
-
-        return np.concatenate(self._map(judge, range(0, len(batch), _ROWS_AT_ONCE)))
+        with torch.inference_mode():
+            parts = [slice(start, start + _ROWS_AT_ONCE) for start in range(0, len(batch), _ROWS_AT_ONCE)]
+            return np.concatenate(
+                [compute(batch.features[part], lengths[part], self.is_half).cpu().numpy() for part in parts]
+            )
 
     def _critic_lengths(self, batch: Batch) -> np.ndarray:
         return batch.full_lengths if self.config.privileged_critic else batch.lengths
 
-    def _prepare(self, batch: Batch) -> tuple[Lesson, dict[str, float]]:
+    def _prepare(self, batch: Batch) -> Lesson:
         config = self.config
-        values = self._judge(lambda f, n: self.critic(f, n, self.is_half), batch, self._critic_lengths(batch))[:, 0]
+        values = self._judge(self.critic, batch, self._critic_lengths(batch))[:, 0]
         gae_lambda = 1.0 if config.algorithm == "dmc" else config.gae_lambda
         advantages, returns = estimate_advantages(batch.streams, values, batch.rewards, gae_lambda)
-        facts = {"losses/explained_variance": float(1 - np.var(returns - values) / max(np.var(returns), 1e-8))}
-        for kind in range(NUM_KINDS):
-            is_kind = batch.kinds == kind
-            if is_kind.any():
-                advantages[is_kind] /= advantages[is_kind].std() + 1e-8
         entropy = self.schedule(config.entropy, config.final_entropy)
-        facts["charts/entropy_weight"] = entropy
         weights = np.where(batch.kinds == BID, config.bid_entropy_factor * entropy, entropy).astype(np.float32)
-        magnet = self.magnet
-        logits = None
-        if magnet is not None:
-            logits = self._judge(lambda f, n: magnet(f, n, self.is_half), batch, batch.lengths)
-        return Lesson(advantages, returns, weights, logits), facts
+        logits = None if self.magnet is None else self._judge(self.magnet, batch, batch.lengths)
+        explained = float(1 - np.var(returns - values) / max(np.var(returns), 1e-8))
+        return Lesson(advantages, returns, weights, logits, explained)
 
-    def _learn(self, batch: Batch) -> dict[str, float]:
+    def _scale_advantages(self, batches: list[Batch], lessons: list[Lesson]) -> None:
+        """Divide advantages by their standard deviation over all shards, for each kind of decision."""
+        sums = np.zeros((NUM_KINDS, 3))
+        for batch, lesson in zip(batches, lessons, strict=True):
+            for kind in range(NUM_KINDS):
+                own = lesson.advantages[batch.kinds == kind].astype(np.float64)
+                sums[kind] += len(own), own.sum(), np.square(own).sum()
+        num, total, squares = self.ranks.add_up(sums).T
+        num = np.maximum(num, 1)
+        spread = np.sqrt(np.maximum(squares / num - np.square(total / num), 0)) + 1e-8
+        for batch, lesson in zip(batches, lessons, strict=True):
+            lesson.advantages /= spread[batch.kinds].astype(np.float32)
+
+    def _learn(self, batches: list[Batch]) -> dict[str, float]:
         config = self.config
-        lesson, facts = self._prepare(batch)
+        lessons = self._map(self._prepare, batches)
+        self._scale_advantages(batches, lessons)
         rate = self.schedule(config.learning_rate, config.final_learning_rate)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
-        facts["charts/learning_rate"] = rate
+        facts = {
+            "charts/learning_rate": rate,
+            "charts/entropy_weight": self.schedule(config.entropy, config.final_entropy),
+            "losses/explained_variance": float(np.mean([lesson.explained_variance for lesson in lessons])),
+        }
+        rows_each = max(config.minibatch // config.shards, 1)
+        num_parts = self.ranks.find_max(max(-(-len(batch) // rows_each) for batch in batches))
         steps: list[dict[str, float]] = []
         for _ in range(config.epochs):
-            order = self.generator.permutation(len(batch))
-            first = len(steps)
-            for start in range(0, len(batch), config.minibatch):
-                steps.append(self._step(batch, order[start : start + config.minibatch], lesson))
-            if np.mean([terms["losses/approx_kl"] for terms in steps[first:]]) > config.target_kl:
+            orders = [
+                np.array_split(shard.generator.permutation(len(batch)), num_parts)
+                for shard, batch in zip(self.shards, batches, strict=True)
+            ]
+            for rows in zip(*orders, strict=True):
+                steps.append(self._step(batches, list(rows), lessons))
+            kl = self.ranks.add_up(np.array([np.mean([terms["losses/approx_kl"] for terms in steps[-num_parts:]])]))
+            if kl[0] / self.ranks.num_ranks > config.target_kl:
                 break
         facts.update({name: float(np.mean([terms[name] for terms in steps])) for name in steps[0]})
         return facts
 
-    def _step(self, batch: Batch, rows: np.ndarray, lesson: Lesson) -> dict[str, float]:
-        """One gradient step on some rows, its parts computed side by side."""
-        parts = [part for part in np.array_split(rows, self.config.shards) if len(part)]
-        results = self._map(lambda part: self._differentiate(batch, part, len(part) / len(rows), lesson), parts)
-        for index, parameter in enumerate(self._parameters):
-            gradient = results[0][0][index]
-            for gradients, _ in results[1:]:
-                gradient += gradients[index]
+    def _step(self, batches: list[Batch], rows: list[np.ndarray], lessons: list[Lesson]) -> dict[str, float]:
+        """One gradient step, on some rows of each shard, worked on side by side."""
+        results = self._map(self._differentiate, batches, rows, lessons)
+        gradients = results[0][0]
+        for others, _ in results[1:]:
+            torch._foreach_add_(gradients, others)
+        torch._foreach_div_(gradients, self.config.shards)
+        for parameter, gradient in zip(self._parameters, self.ranks.add_up_gradients(gradients), strict=True):
             parameter.grad = gradient
-        terms = {name: sum(part[name] for _, part in results) for name in results[0][1]}
+        terms = {name: float(np.mean([part[name] for _, part in results])) for name in results[0][1]}
         norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.max_grad_norm, foreach=True)
         critic_norm = torch.nn.utils.clip_grad_norm_(self.critic.parameters(), self.config.max_grad_norm, foreach=True)
         terms["losses/grad_norm"] = float(norm)
@@ -270,9 +287,9 @@ class Learner:
         return terms
 
     def _differentiate(
-        self, batch: Batch, rows: np.ndarray, share: float, lesson: Lesson
+        self, batch: Batch, rows: np.ndarray, lesson: Lesson
     ) -> tuple[list[torch.Tensor], dict[str, float]]:
-        """Gradients of a part of a minibatch, scaled by its share of it."""
+        """Gradients of the mean loss over some rows of a shard."""
 
         def tensor(array: np.ndarray) -> torch.Tensor:
             return torch.from_numpy(array[rows]).to(self.device)
@@ -308,5 +325,5 @@ class Learner:
             facts["losses/clipfrac"] = terms.clip_fraction
             if lesson.magnet_logits is not None:
                 facts["losses/magnet_kl"] = terms.magnet_kl
-        gradients = torch.autograd.grad((loss + critic_term) * share, self._parameters)
-        return list(gradients), {name: float(value.detach()) * share for name, value in facts.items()}
+        gradients = torch.autograd.grad(loss + critic_term, self._parameters)
+        return list(gradients), {name: float(value.detach()) for name, value in facts.items()}

@@ -16,11 +16,11 @@ class Panel:
 
     Args:
         total_steps: decisions in the whole run.
-        console: where to write; by default standard output.
+        is_silent: write nothing.
     """
 
-    def __init__(self, total_steps: int, console: Console | None = None) -> None:
-        self.console = console or Console()
+    def __init__(self, total_steps: int, is_silent: bool = False) -> None:
+        self.console = Console(quiet=is_silent)
         self._total = total_steps
         self._margins = ""
         self._started = time.perf_counter()

@@ -8,7 +8,8 @@ import torch
 
 import agents
 from agents.network import Trunk
-from agents.training.rollout import AgentPlayer, NetworkPlayer, Player, Shard
+from agents.training.parallel import Ranks
+from agents.training.rollout import AgentPlayer, NetworkPlayer, Player, Shard, reward_points
 from pitch_env.rules import Rules
 
 _MEMORY = 0.98  # how much of a member's margin is remembered from one update to the next
@@ -65,9 +66,10 @@ class Pool:
         weights = _FLOOR + (1 - _FLOOR) * hardness
         return weights / weights.sum()
 
-    def seat(self, shard: Shard, generator: np.random.Generator) -> None:
+    def seat(self, shard: Shard) -> None:
         """Seat members at a shard's tables for the next hand; a member's number is its place in the list plus 1."""
         num_tables, num_seats = shard.seat_players.shape
+        generator = shard.generator
         shard.seat_players[:] = 0
         num_mixed = round(self.share * num_tables) if self.members else 0
         if num_mixed == 0:
@@ -84,28 +86,25 @@ class Pool:
         by_seat = is_member[:, np.arange(num_seats) % num_sides]
         shard.seat_players[places] = np.where(by_seat, chosen[:, None], 0)
 
-    def score(self, shards: list[Shard], rewards: list[np.ndarray]) -> dict[str, float]:
-        """Take in how the learner did against each member in the hands just played; returns facts for the log.
-
-        Args:
-            shards: tables with who sat where.
-            rewards: points of each seat less the mean of the other sides', (N, seats), of each shard.
-        """
-        seats = np.concatenate([shard.seat_players for shard in shards])
-        points = np.concatenate(rewards)
+    def score(self, shards: list[Shard], ranks: Ranks) -> dict[str, float]:
+        """Take in how the learner did against each member in the hands just played; returns facts for the log."""
+        sums = np.zeros((len(self.members), 2))  # of the learner's points ahead, and of hands
+        for shard in shards if self.members else ():
+            points = reward_points(shard.tables)
+            for number in range(1, len(self.members) + 1):
+                is_other = shard.seat_players == number
+                is_met = is_other.any(1)
+                is_own = shard.seat_players == 0
+                own = (points * is_own)[is_met].sum(1) / is_own[is_met].sum(1)
+                other = (points * is_other)[is_met].sum(1) / is_other[is_met].sum(1)
+                sums[number - 1] += (own - other).sum(), is_met.sum()
         facts = {}
-        for number, member in enumerate(self.members, 1):
-            is_met = (seats == number).any(1)
-            if not is_met.any():
-                continue
-            is_own, is_other = seats[is_met] == 0, seats[is_met] == number
-            own = (points[is_met] * is_own).sum(1) / is_own.sum(1)
-            other = (points[is_met] * is_other).sum(1) / is_other.sum(1)
-            margin = float((own - other).mean())
-            weight = _MEMORY if member.num_hands else 0.0
-            member.margin = weight * member.margin + (1 - weight) * margin
-            member.num_hands += int(is_met.sum())
-            facts[f"pool/{member.name}"] = member.margin
+        for member, (total, num_hands) in zip(self.members, ranks.add_up(sums), strict=True):
+            if num_hands:
+                weight = _MEMORY if member.num_hands else 0.0
+                member.margin = weight * member.margin + (1 - weight) * total / num_hands
+                member.num_hands += int(num_hands)
+                facts[f"pool/{member.name}"] = float(member.margin)
         return facts
 
     def restore(self, notes: list[dict], weights: list[dict[str, torch.Tensor]], like: Trunk) -> None:

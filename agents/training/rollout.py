@@ -195,6 +195,7 @@ class Shard:
 
     Attributes:
         tables: `TABLE` (num_tables,).
+        generator: order of minibatches and seats of the opponents.
         agent_streams: uint64 (num_tables,) randomness of the decisions at each table.
         seat_players: int16 (num_tables, seats) who plays where: 0 is the learner.
         features, lengths, masks, orders, places, actions, log_probs: the store of decisions, see `Batch`; `places` is
@@ -203,6 +204,7 @@ class Shard:
 
     def __init__(self, rules: Rules, num_tables: int, seed: np.random.SeedSequence) -> None:
         deals, draws = seed.generate_state(2)
+        self.generator = np.random.Generator(np.random.PCG64(seed))
         self.rules = rules
         self.tables = new_tables(rules, int(deals), num_tables)
         self.agent_streams = seed_streams(int(draws), num_tables)
@@ -326,18 +328,6 @@ class AgentPlayer:
 def count_critic_features(rules: Rules) -> int:
     """Features a critic reads: the layout's, then the hidden hands'."""
     return layout(rules.num_players).size + num_hidden_features(rules.num_players)
-
-
-def join_batches(batches: list[Batch]) -> Batch:
-    """One batch of several shards', its streams numbered on."""
-    starts = np.cumsum([0] + [len(batch.rewards) for batch in batches])
-    streams = np.concatenate([batch.streams + start for batch, start in zip(batches, starts, strict=False)])
-    joined = {
-        name: np.concatenate([getattr(batch, name) for batch in batches])
-        for name in Batch.__dataclass_fields__
-        if name != "streams"
-    }
-    return Batch(streams=streams, **joined)
 
 
 def summarise_hands(tables: np.ndarray) -> dict[str, float]:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch.utils.tensorboard import SummaryWriter
 
 import agents
@@ -21,6 +22,7 @@ from agents.training.checkpoint import list_checkpoints, resume_latest, write_ch
 from agents.training.config import Config
 from agents.training.learner import Learner
 from agents.training.panel import Panel, show_results
+from agents.training.parallel import Ranks
 
 POLICY_FILE = "policy.safetensors"
 _PACKAGES = ("numpy", "numba", "torch", "gymnasium", "pettingzoo", "safetensors")
@@ -72,6 +74,11 @@ def _catch_interrupts() -> Iterator[list[int]]:
         signal.signal(signal.SIGTERM, old[1])
 
 
+def _is_due(every: int, before: int, after: int) -> bool:
+    """Whether a multiple was passed: the same decisions are due after a stop as without one."""
+    return after // every > before // every
+
+
 class Run:
     """A training run in a folder.
 
@@ -87,32 +94,40 @@ class Run:
     def __init__(self, config: Config, folder: Path, is_resumed: bool = False) -> None:
         self.config, self.folder = config, folder
         self._checkpoints = folder / "checkpoints"
-        self.panel = Panel(config.total_steps)
+        self.ranks = Ranks(torch.device(config.device))
+        self.is_first = self.ranks.rank == 0  # the process that writes and talks
+        self.panel = Panel(config.total_steps, is_silent=not self.is_first)
         has_run = bool(list_checkpoints(self._checkpoints))
         if has_run and not is_resumed:
             raise RunError(f"{folder} holds a run already: add --resume to go on with it, or give another --run-dir")
         self._opponents = [agents.load(name, config.rules) for name in config.opponents]
-        self.learner = Learner(config)
+        self.learner = Learner(config, self.ranks)
         notes = resume_latest(self._checkpoints, self.learner, self.panel.print) if is_resumed else None
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            config.write(folder / "config.yaml")
-            write_atomically(folder / "metadata.json", json.dumps(describe_run(config), indent=1).encode())
-        except OSError as error:
-            raise RunError(f"cannot write to {folder}: {error}") from None
+        if self.is_first:
+            self._write_description()
         self._seconds = notes["seconds"] if notes else 0.0
         self._evaluations: list[dict[str, Any]] = notes["evaluations"] if notes else []
         if notes:
             self.panel.print(f"resumed at {self.learner.num_steps:,} decisions")
-        self.writer = SummaryWriter(str(folder), purge_step=self.learner.num_steps if notes else None)
-        self.writer.add_text("config", "\n".join(f"    {key}: {value}" for key, value in config.to_dict().items()))
+        self.writer: SummaryWriter | None = None
+        if self.is_first:
+            self.writer = SummaryWriter(str(folder), purge_step=self.learner.num_steps + 1 if notes else None)
+            self.writer.add_text("config", "\n".join(f"    {key}: {value}" for key, value in config.to_dict().items()))
+
+    def _write_description(self) -> None:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.config.write(self.folder / "config.yaml")
+            text = json.dumps(describe_run(self.config), indent=1)
+            write_atomically(self.folder / "metadata.json", text.encode())
+        except OSError as error:
+            raise RunError(f"cannot write to {self.folder}: {error}") from None
 
     def train(self) -> bool:
         """Train to the end, or to an interrupt, and save; returns whether the end was reached."""
         config, learner = self.config, self.learner
-        saved_at = evaluated_at = learner.num_steps
         with _catch_interrupts() as interrupts, self.panel:
-            while learner.num_steps < config.total_steps and not interrupts:
+            while learner.num_steps < config.total_steps and not self.ranks.find_max(len(interrupts)):
                 clock = time.perf_counter()
                 before = learner.num_steps
                 facts = learner.update()
@@ -122,11 +137,9 @@ class Run:
                 facts["charts/training_seconds"] = self._seconds
                 self._log(facts)
                 self.panel.advance(learner.num_steps, facts)
-                if config.eval_every and learner.num_steps - evaluated_at >= config.eval_every:
-                    evaluated_at = learner.num_steps
+                if config.eval_every and _is_due(config.eval_every, before, learner.num_steps):
                     self.evaluate(config.eval_deals, 0)
-                if learner.num_steps - saved_at >= config.checkpoint_every:
-                    saved_at = learner.num_steps
+                if _is_due(config.checkpoint_every, before, learner.num_steps):
                     self.save()
         self.save()
         return learner.num_steps >= config.total_steps
@@ -134,18 +147,23 @@ class Run:
     def finish(self) -> list[Result]:
         """Measure the policy at length, print the table, and keep the results in ``evaluation.json``."""
         results = self.evaluate(self.config.final_deals, self.config.final_matches)
-        text = json.dumps([result.to_dict() for result in results], indent=1)
-        write_atomically(self.folder / "evaluation.json", text.encode())
         self.save()
-        show_results(results, self.panel.console)
+        if self.is_first:
+            text = json.dumps([result.to_dict() for result in results], indent=1)
+            write_atomically(self.folder / "evaluation.json", text.encode())
+            show_results(results, self.panel.console)
         return results
 
     def close(self) -> None:
         """End threads and files."""
-        self.writer.close()
+        if self.writer is not None:
+            self.writer.close()
         self.learner.close()
+        self.ranks.close()
 
     def _log(self, facts: dict[str, float]) -> None:
+        if self.writer is None:
+            return
         for name, value in facts.items():
             self.writer.add_scalar(name, value, self.learner.num_steps)
 
@@ -156,13 +174,22 @@ class Run:
         return PolicySpec(rules, tuple(self.config.hidden), rules.num_players, notes=notes)
 
     def evaluate(self, num_deals: int, num_matches: int) -> list[Result]:
-        """Measure the averaged policy in one seat (or side) against copies of each opponent, and log it."""
+        """Measure the averaged policy in one seat (or side) against copies of each opponent, and log it.
+
+        Each opponent is met by one of the processes.
+        """
         agent = PolicyAgent(self.policy_spec(), self.learner.average, name="policy")
-        results = []
-        for name, opponent in zip(self.config.opponents, self._opponents, strict=True):
-            rules, seed = self.config.rules, self.config.seed
-            result = play_duplicate(agent, opponent, rules, num_deals, num_matches, seed, names=("policy", name))
-            results.append(result)
+
+        def measure(number: int) -> str:
+            names = ("policy", self.config.opponents[number])
+            opponent, seed = self._opponents[number], self.config.seed
+            result = play_duplicate(agent, opponent, self.config.rules, num_deals, num_matches, seed, names=names)
+            return json.dumps(result.to_dict())
+
+        texts = self.ranks.share_out(list(range(len(self._opponents))), measure)
+        results = [Result.from_dict(json.loads(text)) for text in texts]
+        for result in results:
+            name = result.opponent
             facts = {f"eval/{name}/margin": result.margin, f"eval/{name}/low": result.low}
             facts[f"eval/{name}/high"] = result.high
             facts[f"eval/{name}/match_share"] = result.match_share
@@ -182,7 +209,9 @@ class Run:
         notes = {"seconds": self._seconds, "evaluations": self._evaluations}
         try:
             write_checkpoint(self._checkpoints, self.learner, notes, self.config.keep_checkpoints)
-            write_policy(self.folder / POLICY_FILE, self.policy_spec(), self.learner.average.state_dict())
+            if self.is_first:
+                write_policy(self.folder / POLICY_FILE, self.policy_spec(), self.learner.average.state_dict())
         except OSError as error:
             raise RunError(f"cannot save to {self.folder}: {error}; what was saved before is whole") from None
-        self.writer.flush()
+        if self.writer is not None:
+            self.writer.flush()
