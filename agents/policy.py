@@ -183,9 +183,10 @@ class PolicyAgent(Agent):
     def _check_views(self, views: np.ndarray) -> None:
         kinds = views[_RULE_FIELDS]
         first = kinds[:1]
-        if first.item() not in self._known_rules:
+        known = tuple(first[0].tolist())
+        if known not in self._known_rules:
             check_rules(self.spec.rules, read_rules(views[0]), self.name)
-            self._known_rules.add(first.item())
+            self._known_rules.add(known)
         if len(views) > 1 and not (kinds == first).all():
             for view in views:
                 check_rules(self.spec.rules, read_rules(view), self.name)

@@ -4,6 +4,7 @@ Kernels take one table as a record `t` (an element of an array of `TABLE`) and c
 """
 
 from operator import index
+from typing import Any
 
 import numpy as np
 
@@ -310,7 +311,7 @@ def legal_mask(table: np.ndarray) -> int:
     return int(_legal_one(table))
 
 
-def try_action(table: np.ndarray, action: int) -> int | None:
+def try_action(table: np.ndarray, action: Any) -> int | None:
     """Apply an action of the seat to act at a table, (1,), if it is legal.
 
     Returns:

@@ -40,7 +40,7 @@ def _source_stamp(package: Path) -> str:
 
 def kernel(function: Callable) -> Any:
     """Compile a function that Python calls; the result is kept on disk."""
-    compiled = njit(cache=True, nogil=True)(function)
+    compiled: Any = njit(cache=True, nogil=True)(function)
     depth = function.__module__.count(".")
     package = Path(function.__code__.co_filename).parents[max(depth - 1, 0)]
     compiled._cache._cache_file._source_stamp = _source_stamp(package)
@@ -86,7 +86,10 @@ class _CompileNotice(event.Listener):
 event.register("numba:compile", _CompileNotice())
 
 
-@intrinsic
+_intrinsic: Any = intrinsic  # its own types do not say that the first argument is left out in calls
+
+
+@_intrinsic
 def _count(typingctx, mask):
     def generate(context, builder, signature, args):
         return builder.ctpop(args[0])
@@ -94,7 +97,7 @@ def _count(typingctx, mask):
     return types.uint64(types.uint64), generate
 
 
-@intrinsic
+@_intrinsic
 def _trailing(typingctx, mask):
     def generate(context, builder, signature, args):
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
@@ -102,7 +105,7 @@ def _trailing(typingctx, mask):
     return types.uint64(types.uint64), generate
 
 
-@intrinsic
+@_intrinsic
 def _leading(typingctx, mask):
     def generate(context, builder, signature, args):
         return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0))

@@ -21,7 +21,7 @@ from pitch_env.engine import explain_illegal, new_tables, next_hand, set_hand, s
 from pitch_env.observation import layout, observe
 from pitch_env.record import record_match
 from pitch_env.rules import Rules
-from pitch_env.table import MATCH_OVER, MAX_SCORE, NOBODY, deck_mask
+from pitch_env.table import MATCH_OVER, MAX_SCORE, NOBODY, TABLE, deck_mask
 from pitch_env.view import view_table
 
 REWARDS = ("points", "match")
@@ -93,7 +93,7 @@ class raw_env(AECEnv):
             for name in self.possible_agents
         }
         self.action_spaces = {name: gymnasium.spaces.Discrete(NUM_ACTIONS) for name in self.possible_agents}
-        self.table: np.ndarray | None = None
+        self.table = np.zeros(0, TABLE)  # one table after the first reset
         self._window: Any = None
 
     def observation_space(self, agent: str) -> gymnasium.spaces.Space:
@@ -115,7 +115,7 @@ class raw_env(AECEnv):
             ValueError: for an option that does not exist or a value it does not take; nothing is changed then.
         """
         dealer, dealt, scores = self._read_options(options or {})
-        if self.table is None or seed is not None:
+        if not len(self.table) or seed is not None:
             self.table = new_tables(self.rules, seed)
         else:
             start_matches(self.table)
@@ -185,7 +185,7 @@ class raw_env(AECEnv):
         elif not self.try_step(action):
             raise ValueError(explain_illegal(self.table, action))
 
-    def try_step(self, action: int) -> bool:
+    def try_step(self, action: int | None) -> bool:
         """Take an action for the seat to act, which must be alive; False, with nothing changed, if it is not legal."""
         seat = try_action(self.table, action)
         if seat is None:

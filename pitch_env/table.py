@@ -4,6 +4,8 @@ A table explains itself: which rules are played, the cards, the order of bids an
 stream. A batch is an array of tables and may mix rules. Copying a table copies its match; its bytes save it.
 """
 
+from typing import Any
+
 import numpy as np
 
 from pitch_env.cards import NUM_RANKS
@@ -81,7 +83,7 @@ def write_rules(tables: np.ndarray, rules: Rules) -> None:
 
 def read_rules(table: np.ndarray) -> Rules:
     """The rules that a table is played under."""
-    values = {name: int(table[name]) for name in RULE_FIELDS if name != "num_sides"}
+    values: dict[str, Any] = {name: int(table[name]) for name in RULE_FIELDS if name != "num_sides"}
     for name in ("win_needs_made_bid", "pitch_by_card"):
         values[name] = bool(values[name])
     teams = int(table["num_sides"]) != values["num_players"]

@@ -64,7 +64,7 @@ def view_to_dict(view: np.ndarray) -> dict[str, Any]:
     first = (int(t["dealer"]) + 1) % num_players
     bids = [(first + turn) % num_players for turn in range(num_players)]
     plays = [card_name(card) for card in t["plays"][: t["num_plays"]]]
-    tricks = [
+    tricks: list[dict[str, Any]] = [
         {"leader": int(leader), "cards": plays[index * num_players : (index + 1) * num_players]}
         for index, leader in enumerate(t["leaders"][: -(-int(t["num_plays"]) // num_players)])
     ]

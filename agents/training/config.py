@@ -154,7 +154,7 @@ class Config:
 
 
 def _check(item: dataclasses.Field, value: Any) -> None:
-    kind = item.type
+    kind: Any = item.type
     if kind is Rules:
         return
     name, low, high = item.name, item.metadata["low"], item.metadata["high"]
@@ -187,13 +187,13 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     for item in dataclasses.fields(Config):
         if item.type is Rules:
             continue
-        default = getattr(Config(), item.name)
+        default, kind = getattr(Config(), item.name), item.type
         parser.add_argument(
             f"--{item.name.replace('_', '-')}",
             dest=item.name,
             type=yaml.safe_load,
             default=None,
-            metavar=str(typing.get_origin(item.type) or item.type.__name__).upper().replace("<CLASS 'LIST'>", "LIST"),
+            metavar=(typing.get_origin(kind) or typing.cast(type, kind)).__name__.upper(),
             help=f"{item.metadata['help']} (default {default})",
         )
     group = parser.add_argument_group("rules", "what is played")

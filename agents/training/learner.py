@@ -190,8 +190,10 @@ class Learner:
             batch.rewards *= 1 - share
             batch.rewards += share * config.match_scale * gains[:, seats].reshape(-1)
             hands.append((before, dealers, after))
-        joined = [np.concatenate(self.ranks.gather(np.concatenate(parts))) for parts in zip(*hands, strict=True)]
-        loss = equity.learn(*joined, self.generator)
+        scores, dealers, after = (
+            np.concatenate(self.ranks.gather(np.concatenate(parts))) for parts in zip(*hands, strict=True)
+        )
+        loss = equity.learn(scores, dealers, after, self.generator)
         return {"losses/equity": loss, "charts/match_share": share}
 
     def _judge(self, compute: Callable[..., torch.Tensor], batch: Batch, lengths: np.ndarray) -> np.ndarray:

@@ -35,8 +35,9 @@ class Panel:
                 TextColumn("{task.fields[margins]}"),
                 TimeElapsedColumn(),
                 TextColumn("left"),
-                TimeRemainingColumn(speed_estimate_period=120),
+                TimeRemainingColumn(),
                 console=self.console,
+                speed_estimate_period=120,
             )
             self._task = self._progress.add_task("training", total=total_steps, speed="", margins="")
 

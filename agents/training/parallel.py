@@ -5,6 +5,7 @@ Without torchrun there is one process and nothing is exchanged. Only arrays and 
 
 import os
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -52,7 +53,7 @@ class Ranks:
         """Greatest of a whole number over all processes."""
         return int(self._reduce(np.array([number]), dist.ReduceOp.MAX)[0])
 
-    def _reduce(self, array: np.ndarray, operation: dist.ReduceOp) -> np.ndarray:
+    def _reduce(self, array: np.ndarray, operation: Any) -> np.ndarray:
         if self.num_ranks == 1:
             return array
         tensor = torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
