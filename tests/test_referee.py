@@ -75,7 +75,8 @@ def play_random(referee, rng):
             for hand, voids in zip(referee.hands, referee.voids, strict=True):
                 assert not {card // 13 for card in hand} & voids
         yield referee
-    assert referee.seat is None and referee.legal() == set()
+    assert referee.seat is None
+    assert referee.legal() == set()
 
 
 @pytest.mark.parametrize("name", BY_NAME)
@@ -86,14 +87,16 @@ def test_worked_hands(name):
     assert referee.trick_points() == BY_NAME[name]["trick_points_per_seat"]
     assert referee.pitcher == BY_NAME[name]["pitcher"]
     assert [t["leader"] for t in referee.tricks] == [t["leader"] for t in BY_NAME[name]["tricks"]]
-    assert referee.is_hand_over and referee.seat is None and not referee.is_match_over
+    assert referee.is_hand_over
+    assert referee.seat is None
+    assert not referee.is_match_over
 
 
 # Auction
 
 
 @pytest.mark.parametrize(
-    "before, legal",
+    ("before", "legal"),
     [
         ("", {0, 1, 2, 3, 4}),
         ("0", {0, 1, 2, 3, 4}),
@@ -112,12 +115,12 @@ def test_auction_masks(before, legal):
     referee = do(start_worked("game tie"), before)
     assert referee.legal() == legal
     for action in set(range(57)) - legal:
-        with pytest.raises(ValueError, match="R[0-9]"):
+        with pytest.raises(ValueError, match=r"R[0-9]"):
             referee.act(action)
 
 
 @pytest.mark.parametrize(
-    "bids, pitcher, bid",
+    ("bids", "pitcher", "bid"),
     [
         ("1 0 0 0", 0, 1),
         ("1 2 3 0", 2, 3),
@@ -138,7 +141,7 @@ def test_pitcher(bids, pitcher, bid):
 
 
 @pytest.mark.parametrize(
-    "before, action, rule",
+    ("before", "action", "rule"),
     [
         ("0 0", "1", "R6"),
         ("2", "2", "R5"),
@@ -182,7 +185,7 @@ def test_trump_led_must_be_followed_and_a_void_frees_every_card():
     assert referee.legal() == plays("KC JC 8C 5C AD 7H")
 
 
-@pytest.mark.parametrize("last, winner", [("3D", 0), ("AS", 0), ("2C", 2)])
+@pytest.mark.parametrize(("last", "winner"), [("3D", 0), ("AS", 0), ("2C", 2)])
 def test_last_trick_winner(last, winner):
     referee = do(table("AC KD", "KC 2D", f"3C {last}"), "0 0 2 AC KC 3C")
     assert do(referee, f"KD 2D {last}").tricks[-1]["winner"] == winner
@@ -216,13 +219,15 @@ def test_lone_jack_scores_three():
 def test_game_tie_awards_nothing():
     assert play_worked("game tie").points == {"high": 0, "low": 0, "jack": None, "game": None}
     referee = do(table("2C", "3C"), "0 2 2C 3C")  # a tie at zero
-    assert referee.trick_points() == [0, 0] and referee.points["game"] is None
+    assert referee.trick_points() == [0, 0]
+    assert referee.points["game"] is None
 
 
 def test_set_pitcher_loses_the_bid_and_scores_nothing_else():
     assert play_worked("capture against hold", bid=3).deltas == [-3, 0, 2, 2]
     referee = play_worked("game tie", bid=4, scores=[1, 0, 5, 0])
-    assert referee.deltas == [-4, 0, 0, 0] and referee.scores == [-3, 0, 5, 0]
+    assert referee.deltas == [-4, 0, 0, 0]
+    assert referee.scores == [-3, 0, 5, 0]
 
 
 def test_low_to_holder():
@@ -236,7 +241,8 @@ def test_teams_count_together():
     referee = play_worked("game tie", bid=3, teams=True, scores=[4, 6])
     assert referee.trick_points() == [40, 0]
     assert referee.points == {"high": 0, "low": 0, "jack": None, "game": 0}
-    assert referee.scores == [7, 6] and referee.winner == 0
+    assert referee.scores == [7, 6]
+    assert referee.winner == 0
     holder = play_worked("capture against hold", teams=True, low_point="holder")
     assert holder.points == {"high": 0, "low": 0, "jack": 1, "game": 0}
 
@@ -246,16 +252,22 @@ def test_teams_count_together():
 
 def test_set_pitcher_who_still_holds_the_target():
     literal = play_worked("capture against hold", scores=[9, 0, 0, 0])
-    assert literal.scores[0] == 7 and literal.winner == 0 and literal.is_match_over
+    assert literal.scores[0] == 7
+    assert literal.winner == 0
+    assert literal.is_match_over
     strict = play_worked("capture against hold", scores=[9, 0, 0, 0], win_needs_made_bid=True)
-    assert strict.scores[0] == 7 and strict.winner is None and not strict.is_match_over
+    assert strict.scores[0] == 7
+    assert strict.winner is None
+    assert not strict.is_match_over
 
 
 def test_nobody_wins_on_anothers_hand():
     referee = play_worked("capture against hold", scores=[0, 0, 6, 6])
-    assert referee.scores == [-2, 0, 8, 8] and referee.winner is None
+    assert referee.scores == [-2, 0, 8, 8]
+    assert referee.winner is None
     richer_loser = play_worked("game tie", scores=[5, 20, 0, 0], win_needs_made_bid=True)
-    assert richer_loser.scores == [7, 20, 0, 0] and richer_loser.winner == 0
+    assert richer_loser.scores == [7, 20, 0, 0]
+    assert richer_loser.winner == 0
 
 
 def test_next_hand_moves_the_deal_and_clears_the_table():
@@ -269,11 +281,15 @@ def test_next_hand_moves_the_deal_and_clears_the_table():
 
 def test_truncation():
     referee = play_worked("game tie", max_hands=1)
-    assert referee.is_truncated and referee.is_match_over and referee.winner is None
+    assert referee.is_truncated
+    assert referee.is_match_over
+    assert referee.winner is None
     with pytest.raises(ValueError, match="R19"):
         referee.start_hand(referee.deal)
     won = play_worked("game tie", max_hands=1, scores=[5, 0, 0, 0])
-    assert won.winner == 0 and won.is_match_over and not won.is_truncated
+    assert won.winner == 0
+    assert won.is_match_over
+    assert not won.is_truncated
 
 
 def test_known_holds_nothing_hidden():

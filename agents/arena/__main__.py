@@ -50,6 +50,7 @@ def build_parser() -> argparse.ArgumentParser:
         ("--cards", "hand_size", "cards dealt to each"),
     ):
         exact.add_argument(flag, dest=name, type=int, help=f"{text} (default: the policy's, or that of the tiny game)")
+    exact.add_argument("--draw", action="store_true", help="let a policy draw its actions, even one made to be greedy")
     exact.add_argument(
         "--samples", type=int, default=64, help="times an agent that draws is asked (default %(default)s)"
     )
@@ -179,7 +180,7 @@ def run_exact(options: argparse.Namespace) -> None:
     from agents import load
     from agents.arena.exact import TINY, Tree, ask, measure
 
-    agent = load(options.agent)
+    agent = load(options.agent, is_greedy=False if options.draw else None)
     rules = agent.spec.rules if hasattr(agent, "spec") else TINY
     given = {name: getattr(options, name) for name in ("num_players", "num_suits", "num_ranks", "hand_size")}
     rules = dataclasses.replace(rules, **{name: value for name, value in given.items() if value is not None})

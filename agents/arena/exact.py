@@ -259,7 +259,7 @@ class Tree:
         table = np.zeros(1, TABLE)
         write_rules(table, rules)
         table["winner"] = table["viewer"] = NOBODY
-        tables = np.empty(num_deals, TABLE)
+        tables = np.zeros(num_deals, TABLE)
         deals = [*_list_deals(deck_mask(rules), rules.num_players, rules.hand_size)]
         for index, (dealer, deal) in enumerate((dealer, deal) for dealer in dealers for deal in deals):
             set_hand(table, deal, dealer)
