@@ -16,7 +16,7 @@ from rich.table import Table
 
 from benchmarks.timing import Timing
 
-BEGIN, END = "<!-- begin: speed -->", "<!-- end -->"
+END = "<!-- end -->"
 _COLUMNS = ("What", "Threads", "Ours", "Peer", "Ratio", "Goal")
 _QUIET = 0.15  # cores that others may use in a quiet row
 _PACKAGES = ("numpy", "numba", "torch", "pettingzoo", "open-spiel", "sb3-contrib")
@@ -167,18 +167,19 @@ class Report:
         return "\n".join([*lines, "", *(f"- {remark}" for remark in self.remarks())])
 
 
-def write_between_marks(path: str | Path, text: str) -> None:
-    """Put text between the two marks of a Markdown file.
+def write_between_marks(path: str | Path, text: str, name: str = "speed") -> None:
+    """Put text between the two marks of a Markdown file that a name stands in.
 
     Raises:
         ValueError: if the file has not exactly one mark to begin at, or none to end at after it.
     """
     whole = Path(path).read_text(encoding="utf-8")
-    before, *rest = whole.split(BEGIN)
+    begin = f"<!-- begin: {name} -->"
+    before, *rest = whole.split(begin)
     if len(rest) != 1 or END not in rest[0]:
-        raise ValueError(f"{path} needs one line {BEGIN} and after it a line {END}")
+        raise ValueError(f"{path} needs one line {begin} and after it a line {END}")
     _, after = rest[0].split(END, 1)
-    Path(path).write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+    Path(path).write_text(f"{before}{begin}\n{text}\n{END}{after}", encoding="utf-8")
 
 
 def describe_machine() -> dict[str, Any]:
