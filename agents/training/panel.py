@@ -16,11 +16,11 @@ class Panel:
 
     Args:
         total_steps: decisions in the whole run.
-        is_silent: write nothing.
+        console: where to write.
     """
 
-    def __init__(self, total_steps: int, is_silent: bool = False) -> None:
-        self.console = Console(quiet=is_silent)
+    def __init__(self, total_steps: int, console: Console) -> None:
+        self.console = console
         self._total = total_steps
         self._margins = ""
         self._started = time.perf_counter()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from rich.console import Console
 from torch.utils.tensorboard import SummaryWriter
 
 import agents
@@ -96,7 +97,7 @@ class Run:
         self._checkpoints = folder / "checkpoints"
         self.ranks = Ranks(torch.device(config.device))
         self.is_first = self.ranks.rank == 0  # the process that writes and talks
-        self.panel = Panel(config.total_steps, is_silent=not self.is_first)
+        self.panel = Panel(config.total_steps, Console(quiet=not self.is_first))
         has_run = bool(list_checkpoints(self._checkpoints))
         if has_run and not is_resumed:
             raise RunError(f"{folder} holds a run already: add --resume to go on with it, or give another --run-dir")
