@@ -27,7 +27,14 @@ def _makers() -> "dict[str, Callable[[], Agent]]":
         "trickster+0.5": lambda: TricksterAgent(courage=0.5),
         "trickster+1": lambda: TricksterAgent(courage=1.0),
         "rules": lambda: TricksterAgent(courage=0.5),
+        "pimc": _make_pimc,
     }
+
+
+def _make_pimc() -> Agent:
+    from agents.search.pimc import PimcAgent
+
+    return PimcAgent()
 
 
 def names() -> list[str]:

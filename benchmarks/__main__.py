@@ -8,7 +8,7 @@ import torch
 from benchmarks.report import Report, write_between_marks
 from benchmarks.timing import Options
 
-NAMES = ("engine", "aec", "training", "training_profile", "agents_speed", "imports")
+NAMES = ("engine", "aec", "training", "training_profile", "agents_speed", "search", "imports")
 
 
 def run(names: list[str], options: Options, report: Report) -> None:

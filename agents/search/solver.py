@@ -246,7 +246,8 @@ def solve(table: np.ndarray, objective: str = "margin") -> Solution:
     t = table[0]
     is_pitching = t["seat"] % t["num_sides"] == t["pitcher"] % t["num_sides"]
     card = choose_card(values if is_pitching else -values, int(t["trump"]))
-    return Solution(card, float(values[card]), {int(other): float(values[other]) for other in np.flatnonzero(values == values)})
+    found = {int(other): float(values[other]) for other in np.flatnonzero(~np.isnan(values))}
+    return Solution(card, found[card], found)
 
 
 def solve_max_n(table: np.ndarray) -> Solution:
@@ -256,9 +257,6 @@ def solve_max_n(table: np.ndarray) -> Solution:
     num_sides, seat = int(t["num_sides"]), int(t["seat"])
     clockwise = (int(t["pitcher"]) + np.arange(num_sides)) % num_sides
     cheapest = rank_cheapest(int(t["trump"]))
-    legal = np.flatnonzero(~np.isnan(values[:, 0]))
-    card = min(
-        legal, key=lambda card: (-values[card, seat % num_sides], *values[card, clockwise], cheapest.index(card))
-    )
-    found = {int(other): tuple(values[other, :num_sides].tolist()) for other in legal}
-    return Solution(int(card), found[int(card)], found)
+    found = {int(other): tuple(values[other, :num_sides].tolist()) for other in np.flatnonzero(~np.isnan(values[:, 0]))}
+    best = min(found, key=lambda card: (-found[card][seat % num_sides], *values[card, clockwise], cheapest.index(card)))
+    return Solution(best, found[best], found)

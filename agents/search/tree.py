@@ -22,12 +22,12 @@ from agents.search.position import (
     drop_equals,
     end_hand,
     find_early,
+    find_game,
     find_key,
     find_moves,
     find_slot,
     is_safe,
     take_back,
-    find_game,
 )
 from pitch_env.cards import NUM_RANKS
 from pitch_env.engine import beats
@@ -36,6 +36,7 @@ from pitch_env.rules import MAX_PLAYERS
 from pitch_env.scoring import count_trick_points
 from pitch_env.table import NOBODY
 
+
 def _make_self_call(result: types.Type) -> Any:
     """A call of the compiled function in which it stands: one with the arguments below and this type of result.
 
@@ -43,7 +44,7 @@ def _make_self_call(result: types.Type) -> Any:
     """
 
     @intrinsic
-    def call_self(typingctx, s, seat, place, led, best, winner, pile, live, plain, alpha, beta):
+    def call_self(typingctx, s, seat, place, led, best, winner, pile, live, plain, alpha, beta):  # noqa: ARG001
         def generate(context, builder, signature, args):
             function = builder.function
             shape = context.call_conv.get_function_type(signature.return_type, signature.args)
@@ -265,8 +266,8 @@ def is_game_decided(s, rest):
 
 
 @part
-def search_all(s, seat, place, led, best, winner, pile, live, plain, alpha, beta):
-    """The word of payoffs when each side plays for itself; arguments as of `search`."""
+def search_all(s, seat, place, led, best, winner, pile, live, plain, alpha, beta):  # noqa: ARG001
+    """The word of payoffs when each side plays for itself; arguments as of `search`, the last two without a use."""
     s.num_nodes += 1
     if place == s.num_players:
         side, pips, points = s.sides[winner], count_trick_points(pile), count_points(s, pile)

@@ -1,0 +1,124 @@
+"""The PIMC agent: legal everywhere, led by its view and its seeds alone, and it finds what one can see in the cards."""
+
+import random
+
+import numpy as np
+import pytest
+from helpers import VARIANTS, choose_sensibly, exchange_hidden, name_rules, play_some, play_states
+
+from agents.arena import play_duplicate
+from agents.rule_bots import BabyAgent
+from agents.search.pimc import PimcAgent, find_margins, play_on, value_contracts
+from agents.search.worlds import sample_worlds
+from pitch_env import Rules
+from pitch_env.cards import CARD_ACTION, mask_of, parse_action, parse_card
+from pitch_env.engine import apply, legal_mask, new_tables, set_hand
+from pitch_env.table import AUCTION, HAND_OVER, MATCH_OVER, PLAY
+from pitch_env.view import view_table
+
+QUICK = {
+    "two-sided": PimcAgent(4, 4),
+    "max^n": PimcAgent(4, 4, method="max_n"),
+    "solved contracts": PimcAgent(2, 2, contracts="solved"),
+}
+
+
+def look(table):
+    return view_table(table, int(table["seat"][0]))
+
+
+def act(agent, table, seed=0):
+    return int(agent.act(look(table), np.array([seed], np.uint64))[0])
+
+
+@pytest.mark.parametrize("agent", QUICK.values(), ids=QUICK)
+@pytest.mark.parametrize("rules", VARIANTS, ids=name_rules)
+def test_every_action_is_legal(agent, rules):
+    table = new_tables(rules, 4)
+    for _ in range(rules.num_players * (rules.hand_size + 1)):
+        if table["phase"][0] in (HAND_OVER, MATCH_OVER):
+            break
+        action = act(agent, table)
+        assert legal_mask(table) >> action & 1
+        apply(table, action)
+
+
+@pytest.mark.parametrize("rules", [Rules(), Rules(teams=True), Rules(num_players=6)], ids=name_rules)
+def test_what_others_hold_changes_nothing(rules):
+    rng = random.Random(3)
+    for step, table in enumerate(play_states(rules, seed=6, num_hands=1, choose=choose_sensibly)):
+        if table["seat"][0] >= 0 and step % 3 == 0:
+            other = exchange_hidden(table, int(table["seat"][0]), rng)
+            assert act(QUICK["two-sided"], table, 5) == act(QUICK["two-sided"], other, 5)
+
+
+def test_a_batch_gives_what_each_view_gives_alone_and_seeds_matter():
+    agent = PimcAgent(2, 2)
+    tables = [play_some(rules, 9, seed) for seed, rules in enumerate(VARIANTS)]
+    views = np.concatenate([look(table) for table in tables])
+    seeds = np.arange(len(tables), dtype=np.uint64)
+    actions = agent.act(views, seeds)
+    assert actions.dtype == np.int64
+    assert actions.tolist() == [act(agent, table, seed) for seed, table in enumerate(tables)]
+    lead = new_tables(Rules(), 12)
+    while lead["phase"][0] == AUCTION:
+        apply(lead, 4)
+    assert len({act(agent, lead, seed) for seed in range(20)}) > 1
+
+
+def set_table(hands, said, **changes):
+    rules = Rules(num_players=len(hands), hand_size=len(hands[0].split()), **changes)
+    table = new_tables(rules, 1)
+    set_hand(table, [mask_of(parse_card(word) for word in hand.split()) for hand in hands], dealer=len(hands) - 1)
+    for word in said.split():
+        apply(table, parse_action(word))
+    return table
+
+
+@pytest.mark.parametrize("agent", QUICK.values(), ids=QUICK)
+def test_what_can_be_seen_in_the_cards_is_played(agent):
+    table = set_table(["KS 3H", "AS 2H", "9S JS"], "2 pass pass KS AS")
+    assert act(agent, table) == CARD_ACTION + parse_card("9S")  # the jack is not thrown under the ace
+    table = set_table(["AS 9S 3H", "2S 3S 2H", "JS TS 7S"], "2 pass pass 9S 3S")
+    assert act(agent, table) in (CARD_ACTION + parse_card("JS"), CARD_ACTION + parse_card("TS"))  # last, it wins
+
+
+@pytest.mark.parametrize("agent", QUICK.values(), ids=QUICK)
+def test_a_strong_hand_bids_and_a_weak_one_passes(agent):
+    hands = ["AS KS QS JS TS 2S", "5S 6S 7C 9D 9H TH", "3D 4D 5D 6D 7D 8D", "3H 4H 5H 6H 7H 8H"]
+    assert act(agent, set_table(hands, "")) >= 2
+    assert act(agent, set_table(hands, "3")) == 0
+
+
+def test_own_contracts_are_worth_less_the_higher_they_are():
+    table = set_table(["AS KS JS 9H 5D 2C", "3C 4C 5C 6C 7C 8C", "3D 4D AD 6D 7D 8D", "3H 4H 5H 6H 7H 8H"], "")
+    values = value_contracts(sample_worlds(look(table), 6, 1), 0).mean(axis=0)
+    assert np.isnan(values[0])
+    assert values[1] >= values[2] >= values[3] >= values[4]
+
+
+def test_the_bot_plays_on_to_the_end_of_the_hand():
+    tables = new_tables(Rules(), 5, 3)
+    play_on(tables, BabyAgent(), (AUCTION,))
+    assert (tables["phase"] == PLAY).all()
+    assert (tables["num_plays"] == 0).all()
+    play_on(tables, BabyAgent(), (PLAY,))
+    assert np.isin(tables["phase"], (HAND_OVER, MATCH_OVER)).all()
+    total = sum(find_margins(tables, side, 4) for side in range(4))
+    assert total == pytest.approx(np.zeros(3))
+
+
+def test_it_beats_a_beginner():
+    result = play_duplicate(PimcAgent(8, 16), BabyAgent(), num_deals=120, num_matches=0, seed=2)
+    assert result.low > 0
+
+
+def test_misuse_is_told():
+    with pytest.raises(ValueError, match="num_worlds takes a whole number from 1 up"):
+        PimcAgent(0)
+    with pytest.raises(ValueError, match="num_bid_worlds takes"):
+        PimcAgent(num_bid_worlds=2.5)
+    with pytest.raises(ValueError, match="method takes one of two_sided, max_n"):
+        PimcAgent(method="magic")
+    with pytest.raises(ValueError, match="contracts takes one of played, solved"):
+        PimcAgent(contracts="guessed")
