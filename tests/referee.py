@@ -82,9 +82,7 @@ class Referee:
             raise ValueError("R12: the hand is not over")
         cards = [card for hand in deal for card in hand]
         if len(deal) != len(self.seats) or any(len(h) != self.rules.hand_size for h in deal):
-            raise ValueError(
-                f"R2: {self.rules.hand_size} cards for each of {len(self.seats)} seats"
-            )
+            raise ValueError(f"R2: {self.rules.hand_size} cards for each of {len(self.seats)} seats")
         if len(set(cards)) != len(cards) or not set(cards) <= deck_of(self.rules):
             raise ValueError("R2: each card dealt is a different card of the deck")
         if self.hands_played > 0:
