@@ -233,17 +233,21 @@ def _encode_auction(t, seat, out, i):
 
 @part
 def _encode_tricks(t, seat, order, out, i):
-    # without branches on what lies on the table: mispredicted ones would cost more than all else here
     num_players, num_plays = np.int64(t.num_players), np.int64(t.num_plays)
-    trick = place = turns = 0
-    for index in range(num_plays):
-        turns = turns_to(num_players, seat, t.leaders[trick]) if place == 0 else turns
-        card = np.int64(t.plays[index])
-        suit = card // NUM_RANKS
-        out[i, card + (order[suit] - suit) * NUM_RANKS] = PLAYED + MAX_PLAYERS * trick + turns
-        turns = 0 if turns + 1 == num_players else turns + 1
-        place = 0 if place + 1 == num_players else place + 1
-        trick += place == 0
+    trick = start = 0
+    while start < num_plays:
+        turns = turns_to(num_players, seat, t.leaders[trick])
+        for index in range(start, min(start + num_players, num_plays)):
+            card = np.int64(t.plays[index])
+            suit = card // NUM_RANKS
+            out[i, card + (order[suit] - suit) * NUM_RANKS] = PLAYED + MAX_PLAYERS * trick + turns
+            turns = 0 if turns + 1 == num_players else turns + 1
+        start += num_players
+        trick += 1
+    place = 0
+    if start > num_plays:
+        trick -= 1
+        place = num_plays - start + num_players
     out[i, _TRICK] = trick + 1
     if place > 0:
         out[i, _PLACE] = place

@@ -156,7 +156,7 @@ class VectorEnv:
         self.is_match_over = np.zeros(num_tables, np.bool_)
         self.winners = np.full(num_tables, NOBODY, np.int8)
         self.deltas = np.zeros((num_tables, MAX_PLAYERS), np.int8)
-        self._pool = ThreadPoolExecutor(num_threads) if num_threads > 1 else None
+        self._pool = ThreadPoolExecutor(num_threads - 1) if num_threads > 1 else None
         self._no_actions = np.zeros(num_tables, np.int64)
         self._arrays = (
             self.tables,
@@ -216,6 +216,8 @@ class VectorEnv:
             run(0, self.num_tables, *arguments)
             return
         bounds = [self.num_tables * share // self.num_threads for share in range(self.num_threads + 1)]
-        jobs = [self._pool.submit(run, low, high, *arguments) for low, high in pairwise(bounds)]
+        *others, own = pairwise(bounds)
+        jobs = [self._pool.submit(run, low, high, *arguments) for low, high in others]
+        run(*own, *arguments)  # this thread takes a share too
         for job in jobs:
             job.result()
