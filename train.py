@@ -19,6 +19,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--config", help="YAML file; flags given besides it win over it")
     parser.add_argument("--run-dir", help="folder of the run (default: runs/NAME-seedS-TIME)")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --run-dir")
+    parser.add_argument("--dry-run", action="store_true", help="print the plan, with the minutes it takes, and stop")
     add_flags(parser)
     return parser
 
@@ -38,10 +39,26 @@ def main(arguments: list[str] | None = None) -> int:
         if options.resume and not options.run_dir:
             parser.error("--resume needs the --run-dir of the run to go on with")
         default = Path("runs") / f"{Path(source).stem}-seed{config.seed}-{time.strftime('%Y%m%d-%H%M%S')}"
-        return _train(config, Path(options.run_dir) if options.run_dir else default, options.resume)
+        folder = Path(options.run_dir) if options.run_dir else default
+        return _plan(config, folder) if options.dry_run else _train(config, folder, options.resume)
     except (ValueError, OSError, RuntimeError) as error:
         print(f"train.py: {error}", file=sys.stderr)
         return 2
+
+
+def _plan(config, folder: Path) -> int:
+    import torch
+    from rich.console import Console
+
+    from agents.training.parallel import Ranks
+    from agents.training.plan import make_plan, show_plan
+
+    ranks = Ranks(torch.device(config.device))
+    try:
+        show_plan(make_plan(config, folder, ranks), Console(quiet=ranks.rank > 0))
+    finally:
+        ranks.close()
+    return 0
 
 
 def _train(config, folder: Path, is_resumed: bool) -> int:

@@ -4,6 +4,7 @@ A policy file is data only: safetensors weights with a JSON head that holds the 
 network's shape. Reading one cannot run code.
 """
 
+import contextlib
 import json
 import os
 from dataclasses import dataclass, field
@@ -76,11 +77,16 @@ def write_atomically(path: str | Path, data: bytes) -> None:
     """Write a file so that a crash leaves the old one or the new one, never a part."""
     path = Path(path)
     part = path.with_name(path.name + ".part")
-    with open(part, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(part, path)
+    try:
+        with open(part, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            part.unlink()  # on a full disk every byte counts
+        raise
 
 
 def write_policy(path: str | Path, spec: PolicySpec, weights: dict[str, torch.Tensor]) -> None:
@@ -174,13 +180,14 @@ class PolicyAgent(Agent):
         return cls(spec, network, is_greedy, name)
 
     def act(self, views: np.ndarray, seeds: np.ndarray) -> np.ndarray:
-        self._check_views(views)
+        self.check_views(views)
         encoded = encode_views(views, self.spec.num_seats)
         with torch.inference_mode():
-            logits = self.network(encoded.features, encoded.lengths).numpy()
+            logits = self.network(encoded.features, encoded.lengths).cpu().numpy()
         return choose_actions(logits, encoded, seeds, self.is_greedy)[0]
 
-    def _check_views(self, views: np.ndarray) -> None:
+    def check_views(self, views: np.ndarray) -> None:
+        """Refuse views, (N,), under rules that the policy was not trained for; see `check_rules`."""
         kinds = views[_RULE_FIELDS]
         first = kinds[:1]
         known = tuple(first[0].tolist())

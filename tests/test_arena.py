@@ -8,7 +8,15 @@ import pytest
 
 from agents.arena import play_duplicate, play_hands, play_matches
 from agents.arena.__main__ import main
-from agents.arena.match import count_deals_needed, derive_streams, estimate_mean, estimate_share, find_t_quantile
+from agents.arena.match import (
+    compare_variances,
+    count_deals_needed,
+    derive_streams,
+    estimate_mean,
+    estimate_share,
+    find_t_quantile,
+)
+from agents.arena.sequential import ALPHA, find_bounds, plan_looks, spend
 from agents.base import Agent
 from agents.random_bots import PassiveRandomAgent, RandomAgent
 from agents.rule_bots import AlphonsoAgent, BabyAgent, TricksterAgent
@@ -77,7 +85,7 @@ def place(rules, side, challenger, opponent):
 def test_numbers_are_those_of_a_slow_replay(rules):
     challenger, opponent = TricksterAgent(courage=0.5), AlphonsoAgent()
     result = play_duplicate(challenger, opponent, rules, num_deals=10, num_matches=10, seed=5)
-    margins, contracts, num_made = [], [0] * 5, 0
+    margins, contracts, num_made, hands = [], [0] * 5, 0, []
     for stream in derive_streams(5, 0, 10)[0]:
         leads = []
         for side in range(rules.num_sides):
@@ -89,6 +97,7 @@ def test_numbers_are_those_of_a_slow_replay(rules):
                 contracts[end["bid"]] += 1
                 num_made += own >= end["bid"]
         margins.append(statistics.mean(leads))
+        hands += leads
     shares, num_hands, num_cut = [], 0, 0
     for stream in derive_streams(5, 1, 10)[0]:
         wins = []
@@ -104,6 +113,9 @@ def test_numbers_are_those_of_a_slow_replay(rules):
     assert (result.low, result.high) == pytest.approx((result.margin - half, result.margin + half))
     assert result.contracts == pytest.approx([number / (10 * rules.num_sides) for number in contracts[1:]])
     assert result.made_rate == (pytest.approx(num_made / sum(contracts)) if sum(contracts) else None)
+    duplicate = statistics.variance(margins) / 10
+    expected = statistics.pvariance(hands) / len(hands) / duplicate if duplicate else None
+    assert result.variance_ratio == (pytest.approx(expected) if expected else None)
     assert result.match_share == pytest.approx(statistics.mean(shares))
     assert (result.match_low, result.match_high) == pytest.approx(estimate_share(np.array(shares))[1:])
     assert result.hands_per_match == pytest.approx(num_hands / (10 * rules.num_sides))
@@ -216,6 +228,57 @@ def test_intervals():
     assert estimate_share(np.ones(10)) == pytest.approx((1, 0.6915, 1), abs=1e-4)
     mean, low, high = estimate_share(np.array([0.0, 0.0, 0.5]))
     assert (low, high) == (0, pytest.approx(1 / 6 + 4.3027 / 6, rel=1e-4))
+
+
+def test_bounds_of_the_looks_are_those_that_were_published():
+    fifths = [number / 5 for number in range(1, 6)]
+    assert find_bounds(fifths) == pytest.approx([2.438, 2.427, 2.410, 2.397, 2.386], abs=2e-3)
+    normal = statistics.NormalDist()
+    spent = [4 - 4 * normal.cdf(normal.inv_cdf(0.9875) / share**0.5) for share in fifths]  # O'Brien and Fleming's kind
+    assert find_bounds(fifths, spent) == pytest.approx([4.877, 3.357, 2.680, 2.290, 2.031], abs=2e-3)
+    assert find_bounds([1.0]) == pytest.approx([1.95996], abs=1e-4)
+    assert spend(1) == pytest.approx(ALPHA)
+
+
+def test_looks_double():
+    assert plan_looks(16_000) == [1000, 2000, 4000, 8000, 16_000]
+    assert plan_looks(1000) == [125, 250, 500, 1000]
+    assert plan_looks(200) == [100, 200]
+    assert plan_looks(150) == [150]
+
+
+def test_looking_often_is_wrong_in_five_of_a_hundred_only():
+    looks = plan_looks(1600)
+    bounds = find_bounds([look / 1600 for look in looks])
+    sums = np.cumsum(np.random.default_rng(0).normal(size=(5000, 1600)), axis=1)[:, [look - 1 for look in looks]]
+    z = np.abs(sums) / np.sqrt(looks)
+    assert (z > bounds).any(1).mean() == pytest.approx(ALPHA, abs=0.01)
+    assert (z > 1.96).any(1).mean() > 0.12  # what plain intervals would do
+
+
+def test_a_clear_difference_ends_early_and_equals_never_do():
+    baby, passive = BabyAgent(), PassiveRandomAgent()
+    sure = play_duplicate(baby, passive, num_deals=1600, num_matches=0, seed=1, until_clear=True, chunk_tables=120)
+    assert (sure.look, sure.deals, sure.planned_deals) == (1, 100, 1600)
+    plain = play_duplicate(baby, passive, num_deals=100, num_matches=0, seed=1)
+    assert (plain.look, plain.planned_deals) == (None, 100)
+    assert (sure.margin, sure.contracts, sure.variance_ratio) == (plain.margin, plain.contracts, plain.variance_ratio)
+    bound = find_bounds([1 / 16, 1 / 8, 1 / 4, 1 / 2, 1])[0]
+    assert sure.high - sure.margin == pytest.approx((plain.high - plain.margin) * bound / 1.95996, rel=1e-4)
+    assert sure.low > 0
+    equal = play_duplicate(baby, baby, num_deals=400, num_matches=0, seed=1, until_clear=True)
+    assert (equal.look, equal.deals, equal.margin) == (3, 400, 0)
+    assert equal.variance_ratio is None
+
+
+def test_duplicates_save_variance_between_agents_that_are_alike():
+    careful, bold = TricksterAgent(), TricksterAgent(courage=0.5)
+    near = play_duplicate(bold, careful, num_deals=1000, num_matches=0, seed=2)
+    assert near.variance_ratio > 1.8  # measured 2.5: the hands of a deal cancel
+    far = play_duplicate(careful, AlphonsoAgent(), num_deals=1000, num_matches=0, seed=2)
+    assert far.variance_ratio < 1  # measured 0.7: three copies go wrong in the same deals wherever the fourth one sits
+    # deals whose hands all give the same save nothing: they are the same measurement again
+    assert compare_variances(np.array([1.0, -1.0] * 500), 2, 0, 2000) == pytest.approx(0.5, rel=2e-3)
 
 
 @pytest.mark.parametrize("mean", [2.0, 0.5, 0.05, 0.001])
@@ -335,6 +398,9 @@ def test_command_line_prints_plain_lines_where_there_is_no_terminal(capsys):
     assert any(line.startswith("points a hand: ") and "95 %" in line for line in lines)
     assert any(line.startswith("verdict: ") for line in lines)
     assert "matches: 10 of 10" in captured.err.splitlines()
+    assert any(line.startswith("same deals: ") for line in lines)
+    assert main([*COMMAND[:3], "--deals", "300", "--matches", "0", "--until-clear"]) == 0
+    assert "; ended at look " in capsys.readouterr().out
     assert main([*COMMAND[:3], "--deals", "0", "--matches", "0"]) == 0
     assert "verdict: nothing was measured" in capsys.readouterr().out
 

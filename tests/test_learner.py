@@ -118,6 +118,10 @@ KINDS = {
 }
 
 
+def drop_times(facts: dict[str, float]) -> dict[str, float]:
+    return {name: value for name, value in facts.items() if not name.startswith("time/")}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_resume_is_exact(tmp_path, kind):
     values = KINDS[kind]
@@ -130,8 +134,7 @@ def test_resume_is_exact(tmp_path, kind):
     assert resume_latest(tmp_path, resumed, pytest.fail) == {"seconds": 1.5}
     for _ in range(2):
         facts, expected = resumed.update(), straight.update()
-        facts.pop("time/update_share"), expected.pop("time/update_share")
-        assert facts == expected
+        assert drop_times(facts) == drop_times(expected)
     assert_same(weights_of(straight), weights_of(resumed))
     assert (straight.num_steps, straight.num_updates) == (resumed.num_steps, resumed.num_updates)
 
@@ -166,6 +169,31 @@ def test_checkpoint_of_another_run_is_refused(tmp_path):
         read_checkpoint(path, other)
     assert_same(before, weights_of(other))
     read_checkpoint(path, make_learner(threads=1))  # threads never change a result
+
+
+def test_weights_that_are_not_finite_are_never_written(tmp_path):
+    learner = make_learner()
+    learner.update()
+    write_checkpoint(tmp_path, learner, {}, 2)
+    learner.update()
+    with torch.no_grad():
+        learner.critic.head.bias.fill_(float("nan"))
+    with pytest.raises(CheckpointError, match=r"critic\.head\.bias is not finite.*saved before is whole"):
+        write_checkpoint(tmp_path, learner, {}, 2)
+    assert len(list_checkpoints(tmp_path)) == 1
+
+
+def test_schedules_are_shares_of_the_run():
+    for total_steps in (1000, 100_000):
+        learner = make_learner(total_steps=total_steps, hold=0.2)
+        for share, value in ((0.0, 1.0), (0.2, 1.0), (0.6, 0.55), (1.0, 0.1), (1.5, 0.1)):
+            learner.num_steps = int(share * total_steps)
+            assert learner.schedule(1.0, 0.1) == pytest.approx(value)
+
+
+def test_time_is_shared_out():
+    facts = make_learner().update()
+    assert 0 < facts["time/inference_share"] < 1 - facts["time/update_share"] < 1
 
 
 def test_gradients_that_are_not_finite_are_skipped_and_then_reported():

@@ -5,9 +5,20 @@ from rich.console import Console
 
 import agents
 from agents.arena import play_duplicate
-from agents.training.panel import Panel, show_results
+from agents.training.panel import Panel, describe_losses, describe_time, show_results
 
-FACTS = {"charts/SPS": 54_321.0, "losses/entropy": 0.5, "game/made_rate": 0.75}
+FACTS = {
+    "charts/SPS": 54_321.0,
+    "losses/policy_loss": -0.0125,
+    "losses/value_loss": 0.25,
+    "losses/entropy": 0.5,
+    "losses/approx_kl": 0.004,
+    "game/made_rate": 0.75,
+    "time/update_share": 0.5,
+    "time/inference_share": 0.3,
+    "pool/step 2,000,000": 0.125,
+    "pool/baby": 0.5,
+}
 
 
 def watch(is_terminal: bool) -> str:
@@ -32,10 +43,26 @@ def test_a_run_can_be_watched(is_terminal):
         "resumed at 0 decisions",
         "300 of 300 decisions",
         "54,321/s",
-        "ahead of passive",
+        "ahead of passive" if not is_terminal else "ahead of  passive",
+        " ± ",
         "share of matches won",
     ):
         assert part in shown, part
+
+
+def test_a_terminal_shows_where_time_goes_and_what_is_lost_and_won():
+    shown = watch(is_terminal=True)
+    for part in (
+        "engine 20%, inference 30%, update 50%",
+        "policy -0.0125, value 0.2500, entropy 0.5000, KL 0.0040",
+        "step 2,000,000 +0.12, baby +0.50",  # the hardest first
+    ):
+        assert part in shown, part
+
+
+def test_facts_that_are_left_out_are_not_missed():
+    assert describe_losses({}) == ""
+    assert describe_time({}) == "engine 100%, inference 0%, update 0%"
 
 
 def test_plain_lines_have_no_control_characters():

@@ -80,12 +80,20 @@ def test_make_targets_exist():
 
 
 @pytest.mark.parametrize(
-    "document", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/rules.md", "docs/design.md"]
+    "document",
+    ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/rules.md", "docs/design.md", "docs/training.md"],
 )
 def test_links_lead_somewhere(document):
     path = ROOT / document
     for link in re.findall(r"\]\((?!https?://)([^)#]+)\)", path.read_text("utf-8")):
         assert (path.parent / link).exists(), f"{document} links to {link}"
+
+
+def test_tests_named_in_the_documents_exist():
+    named = re.findall(r"`(tests/\w+\.py)::(\w+)`", (ROOT / "docs" / "training.md").read_text("utf-8"))
+    assert len(named) > 20
+    for path, name in named:
+        assert f"def {name}(" in (ROOT / path).read_text("utf-8"), f"{path}::{name}"
 
 
 def test_every_rule_is_in_the_rules():

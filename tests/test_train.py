@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 import yaml
 
 import agents
@@ -78,6 +79,12 @@ def test_run_leaves_all_that_is_promised(tmp_path, config_path, capsys):
         "eval/trickster/low",
         "game/made_rate",
         "game/contract_2",
+        "game/set_rate_2",
+        "bids_by_place/dealer_2",
+        "bids_by_score/between_pass",
+        "entropy/bid",
+        "critic/calibration_error",
+        "time/inference_share",
     ):
         assert scalars[name], name
 
@@ -107,6 +114,11 @@ def test_resume_with_another_configuration_is_refused(tmp_path, config_path, cap
         (["--config", "CONFIG", "--rules.num-players", "8"], "Rules.num_players takes a whole number from 2 to 7"),
         (["--config", "CONFIG", "--run-dir", "CONFIG"], "cannot write to"),
         (["--config", "CONFIG", "--opponents", "[nobody]"], "there is no agent 'nobody'"),
+        pytest.param(
+            ["--config", "CONFIG", "--device", "cuda"],
+            "device takes 'cpu' here: PyTorch finds no GPU",
+            marks=pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU"),
+        ),
     ],
 )
 def test_mistakes_get_one_sentence(config_path, capsys, arguments, message):

@@ -6,7 +6,8 @@
 >>> result.margin, result.low, result.high  # points a hand with the 95 % interval
 """
 
+from agents.arena.league import League, play_league
 from agents.arena.match import Result, play_duplicate
 from agents.arena.play import play_hands, play_matches
 
-__all__ = ["Result", "play_duplicate", "play_hands", "play_matches"]
+__all__ = ["League", "Result", "play_duplicate", "play_hands", "play_league", "play_matches"]

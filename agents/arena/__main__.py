@@ -1,4 +1,4 @@
-"""The command line of the arena: ``python -m agents.arena match A B`` and ``python -m agents.arena exact A``."""
+"""The command line of the arena: ``python -m agents.arena match A B``, and its other subcommands."""
 
 import argparse
 import dataclasses
@@ -12,7 +12,9 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from agents.arena.commands import add_exploit, add_scenarios, find_exploit, find_scenarios
 from agents.arena.match import Report, Result, play_duplicate
+from agents.arena.pools import add_ladder, add_league, find_ladder, find_league
 from pitch_env.rules import Rules
 
 
@@ -35,7 +37,17 @@ def build_parser() -> argparse.ArgumentParser:
     match.add_argument("--teams", action="store_true", help="two teams of two")
     match.add_argument("--target", type=int, default=7, help="score that wins (default %(default)s)")
     match.add_argument("--threads", type=int, default=1, help="threads that share the tables (default %(default)s)")
+    match.add_argument(
+        "--until-clear",
+        action="store_true",
+        help="look at a 16th, an 8th, a quarter and a half of the deals (at 100 or more) and stop once the interval, "
+        "which is wider for that, leaves out 0",
+    )
     match.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    add_league(commands)
+    add_ladder(commands)
+    add_scenarios(commands)
+    add_exploit(commands)
     exact = commands.add_parser(
         "exact",
         help="measure an agent exactly on a tiny deck",
@@ -84,6 +96,12 @@ def describe_verdict(result: Result) -> str:
     return ", ".join(parts) or "nothing was measured"
 
 
+def _describe_look(result: Result) -> str:
+    if result.look is None:
+        return ""
+    return f"; ended at look {result.look} of at most {result.planned_deals:,}, interval widened for the looks"
+
+
 def list_rows(result: Result) -> list[tuple[str, str]]:
     """A result as labels and texts."""
     rules = result.rules
@@ -91,13 +109,15 @@ def list_rows(result: Result) -> list[tuple[str, str]]:
     rows = [
         ("table", f"{table}, seed {result.seed}"),
         ("points a hand", _format_interval(result.margin, result.low, result.high, "+.4f")),
-        ("deals", f"{result.deals:,}, each played {rules.num_sides} times"),
+        ("deals", f"{result.deals:,}, each played {rules.num_sides} times{_describe_look(result)}"),
         ("verdict", describe_verdict(result)),
     ]
     if result.contracts is not None:
         mix = ", ".join(f"{bid}: {share:.1%}" for bid, share in enumerate(result.contracts, 1))
         made = "none" if result.made_rate is None else f"{result.made_rate:.1%}"
         rows.append(("contracts", f"{mix} of hands; made {made}"))
+    if result.variance_ratio is not None:
+        rows.append(("same deals", f"plain hands, as many, would give {result.variance_ratio:.2f} times the variance"))
     rows.append(("matches won", _format_interval(result.match_share, result.match_low, result.match_high, ".1%")))
     rows.append(("an equal wins", f"{result.equal_share:.1%}"))
     if result.hands_per_match is not None:
@@ -168,11 +188,26 @@ def run_match(options: argparse.Namespace) -> None:
             names=(options.challenger, options.opponent),
             num_threads=options.threads,
             report=report,
+            until_clear=options.until_clear,
         )
     if options.json:
         print(json.dumps(result.to_dict()))
     else:
         show_result(result, Console())
+
+
+def run_pool(options: argparse.Namespace) -> None:
+    """The subcommands of `agents.arena.pools`."""
+    from agents.arena.show import show_ladder, show_league
+
+    find, show = {"league": (find_league, show_league), "ladder": (find_ladder, show_ladder)}[options.command]
+    is_quiet = options.json in (True, "-")
+    with follow_progress(is_quiet) as report:
+        found = find(options, report)
+    if is_quiet:
+        print(json.dumps(found))
+    else:
+        show(found, Console())
 
 
 def run_exact(options: argparse.Namespace) -> None:
@@ -206,11 +241,23 @@ def run_exact(options: argparse.Namespace) -> None:
     show_rows(options.agent, rows, Console())
 
 
+def run_more(options: argparse.Namespace) -> None:
+    """The subcommands of `agents.arena.commands`."""
+    find = {"scenarios": find_scenarios, "exploit": find_exploit}[options.command]
+    with follow_progress(is_quiet=options.json) as report:
+        title, found, rows = find(options, report)
+    if options.json:
+        print(json.dumps(found))
+    else:
+        show_rows(title, rows, Console())
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code is 0, or 2 after one sentence on stderr about what was wrong."""
     options = build_parser().parse_args(arguments)
     try:
-        {"match": run_match, "exact": run_exact}[options.command](options)
+        known = {"match": run_match, "league": run_pool, "ladder": run_pool, "exact": run_exact}
+        known.get(options.command, run_more)(options)
     except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from agents.arena.play import play_hands, play_matches
+from agents.arena.sequential import find_bounds, plan_looks
 from agents.base import Agent
 from pitch_env.cards import MAX_BID
 from pitch_env.engine import new_tables
@@ -55,6 +56,11 @@ class Result:
         equal_share: the match share of an equal.
         hands_per_match: mean length.
         truncated: share of the matches that were cut off at `Rules.max_hands`.
+        variance_ratio: how many times the variance of `margin` would be if as many hands were played plainly, each with
+            a deal of its own and the challenger at any place; below 1 where hands of a deal repeat each other more than
+            they cancel, as between unlike agents; None if the duplicate margins do not vary at all.
+        look: the look at which the deals ended (see `agents.arena.sequential`); None if there were no looks.
+        planned_deals: the most deals that would have been played.
     """
 
     challenger: str
@@ -75,6 +81,9 @@ class Result:
     equal_share: float
     hands_per_match: float | None
     truncated: float | None
+    variance_ratio: float | None = None
+    look: int | None = None
+    planned_deals: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as a JSON-ready dict."""
@@ -163,7 +172,11 @@ class _Duplicate:
         return tables, np.tile(self.lineups, (high - low, 1)), ids
 
     def play_deals(self, streams: np.ndarray, stream: int, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
-        """The margin of each deal, float64 (high - low,), and the challenger's contracts, int64 (2, 5): made, all."""
+        """The margin of each deal, float64 (high - low,), and counts, int64 (12,).
+
+        The counts are the challenger's contracts by bid, those made, then all, and last, in whole numbers, two sums
+        over hands: of `sides - 1` times the margin, and of its square.
+        """
         num_sides = self.rules.num_sides
         tables, lineups, ids = self._seat(streams, low, high)
         play_hands(tables, self.agents, lineups, stream, ids)
@@ -175,7 +188,7 @@ class _Duplicate:
         is_pitcher = tables["pitcher"] % num_sides == places
         is_made = is_pitcher & (own >= tables["bid"])
         contracts = [np.bincount(tables["bid"][chosen], minlength=MAX_BID + 1) for chosen in (is_made, is_pitcher)]
-        return margins, np.array(contracts)
+        return margins, np.concatenate([*contracts, [ahead.sum(), np.square(ahead).sum()]])
 
     def play_matches(self, streams: np.ndarray, stream: int, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
         """The challenger's share of each match, float64 (high - low,), and [hands, matches cut off] of all, int64."""
@@ -188,20 +201,20 @@ class _Duplicate:
         return shares, np.array([tables["num_hands"].sum(dtype=np.int64), is_cut.sum()])
 
     def run(
-        self, kind: int, total: int, chunk_tables: int, num_threads: int, report: Report | None
+        self, kind: int, first: int, last: int, total: int, chunk_tables: int, num_threads: int, report: Report | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """All of one kind: the values in order, (total,), and the sum of the counts."""
+        """Those of one kind from first to last of all: the values in order, and the sum of the counts."""
         play, word = ((self.play_deals, "deals"), (self.play_matches, "matches"))[kind]
-        streams, stream = derive_streams(self.seed, kind, total)
-        size = max(1, min(chunk_tables // len(self.lineups), -(-total // num_threads)))
-        values, counts, done = [], [], 0
+        streams, stream = derive_streams(self.seed, kind, last)
+        size = max(1, min(chunk_tables // len(self.lineups), -(-(last - first) // num_threads)))
+        values, counts, done = [], [], first
 
         def play_chunk(low: int) -> tuple[np.ndarray, np.ndarray]:
-            return play(streams, stream, low, min(low + size, total))
+            return play(streams, stream, low, min(low + size, last))
 
         pool = ThreadPoolExecutor(num_threads)
         try:
-            starts = range(0, total, size)
+            starts = range(first, last, size)
             for value, count in pool.map(play_chunk, starts) if num_threads > 1 else map(play_chunk, starts):
                 values.append(value)
                 counts.append(count)
@@ -211,6 +224,51 @@ class _Duplicate:
         finally:
             pool.shutdown(cancel_futures=True)
         return np.concatenate(values), np.sum(counts, axis=0)
+
+    def measure_points(self, num_deals: int, until_clear: bool, *how: Any) -> dict[str, Any]:
+        """The fields of `Result` that come of deals."""
+        num_sides = self.rules.num_sides
+        looks = plan_looks(num_deals) if until_clear else [num_deals]
+        wider = [bound / _Z for bound in find_bounds([look / num_deals for look in looks])] if until_clear else [1.0]
+        margins, counts = np.zeros(0), np.zeros(12, np.int64)
+        margin = half = 0.0
+        number = 0
+        for look, factor in zip(looks, wider, strict=True):
+            number += 1
+            values, more = self.run(_DEALS, len(margins), look, num_deals, *how)
+            margins, counts = np.concatenate([margins, values]), counts + more
+            margin, half = estimate_mean(margins)
+            half *= factor
+            if abs(margin) > half:
+                break
+        made, won = counts[:5].tolist(), counts[5:10].tolist()
+        return {
+            "margin": margin,
+            "low": margin - half,
+            "high": margin + half,
+            "deals": len(margins),
+            "deals_needed": count_deals_needed(margins),
+            "contracts": tuple(count / (len(margins) * num_sides) for count in won[1:]),
+            "made_rate": sum(made) / sum(won) if sum(won) else None,
+            "variance_ratio": compare_variances(margins, num_sides, *counts[10:].tolist()),
+            "look": number if until_clear else None,
+            "planned_deals": num_deals,
+        }
+
+
+def compare_variances(margins: np.ndarray, num_sides: int, total: int, squares: int) -> float | None:
+    """How many times the variance of a mean of single hands is that of duplicate deals, with as many hands in all.
+
+    Args:
+        margins: of the deals, (n,) with n >= 2.
+        num_sides: hands a deal was played.
+        total: sum over those hands of `num_sides - 1` times the margin.
+        squares: sum of their squares.
+    """
+    num_hands = len(margins) * num_sides
+    plain = (squares / num_hands - (total / num_hands) ** 2) / (num_sides - 1) ** 2
+    duplicate = num_sides * float(margins.var(ddof=1))
+    return plain / duplicate if duplicate > _NO_MARGIN else None
 
 
 def _check_count(name: str, number: int, low: int, may_be_zero: bool = False) -> None:
@@ -232,6 +290,7 @@ def play_duplicate(
     chunk_tables: int = CHUNK_TABLES,
     num_threads: int = 1,
     report: Report | None = None,
+    until_clear: bool = False,
 ) -> Result:
     """Measure a challenger among copies of an opponent, on the same deals at every place (with teams: as either team).
 
@@ -249,6 +308,8 @@ def play_duplicate(
         chunk_tables: tables played at a time.
         num_threads: threads that share the chunks; more than one needs agents that may be called from several at once.
         report: called as (word, done, total) after each chunk, the word "deals" or "matches".
+        until_clear: look several times and play no more deals once the margin's interval leaves out 0; the interval is
+            wider by what looking so often takes (see `agents.arena.sequential`).
 
     Raises:
         ValueError: for a nonsense value, or if an agent chooses an illegal action.
@@ -264,19 +325,15 @@ def play_duplicate(
     found: dict[str, Any] = {
         item.name: None for item in dataclasses.fields(Result) if item.name not in ("rules", "seed")
     }
+    how = chunk_tables, num_threads, report
     if num_deals:
-        margins, contracts = duplicate.run(_DEALS, num_deals, chunk_tables, num_threads, report)
-        margin, half = estimate_mean(margins)
-        made, won = contracts.tolist()
-        found.update(margin=margin, low=margin - half, high=margin + half, deals_needed=count_deals_needed(margins))
-        found["contracts"] = tuple(number / (num_deals * rules.num_sides) for number in won[1:])
-        found["made_rate"] = sum(made) / sum(won) if sum(won) else None
+        found.update(duplicate.measure_points(int(num_deals), until_clear, *how))
     if num_matches:
-        shares, (num_hands, num_cut) = duplicate.run(_MATCHES, num_matches, chunk_tables, num_threads, report)
+        shares, (num_hands, num_cut) = duplicate.run(_MATCHES, 0, num_matches, num_matches, *how)
         share, low, high = estimate_share(shares)
         num_played = num_matches * rules.num_sides
         found.update(match_share=share, match_low=low, match_high=high)
         found.update(hands_per_match=int(num_hands) / num_played, truncated=int(num_cut) / num_played)
     found.update(challenger=names[0], opponent=names[1], equal_share=1 / rules.num_sides)
-    found.update(deals=int(num_deals), matches=int(num_matches))
+    found.update(deals=found["deals"] or 0, matches=int(num_matches))
     return Result(rules=rules, seed=int(seed), **found)

@@ -138,6 +138,9 @@ def write_checkpoint(folder: Path, learner: Learner, notes: dict[str, Any], num_
         "digest": _digest(tensors),
     }
     path = folder / f"step-{learner.num_steps:012d}.safetensors"
+    bad = [name for name, tensor in tensors.items() if tensor.is_floating_point() and not tensor.isfinite().all()]
+    if bad:
+        raise CheckpointError(f"{bad[0]} is not finite, so {path.name} is not written; what was saved before is whole")
     if learner.ranks.rank:
         return path
     folder.mkdir(parents=True, exist_ok=True)

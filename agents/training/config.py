@@ -148,9 +148,13 @@ class Config:
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
 
+    def to_yaml(self) -> str:
+        """The config as a file that `read` takes."""
+        return yaml.safe_dump(self.to_dict(), sort_keys=False)
+
     def write(self, path: str | Path) -> None:
         """Write the config as YAML."""
-        Path(path).write_text(yaml.safe_dump(self.to_dict(), sort_keys=False), encoding="utf-8")
+        Path(path).write_text(self.to_yaml(), encoding="utf-8")
 
 
 def _check(item: dataclasses.Field, value: Any) -> None:

@@ -22,6 +22,7 @@ from agents.training.equity import Equity
 from agents.training.losses import action_value_loss, estimate_advantages, policy_loss, value_loss
 from agents.training.parallel import Ranks
 from agents.training.pool import Pool
+from agents.training.report import describe_decisions, describe_hands
 from agents.training.rollout import (
     BID,
     NUM_KINDS,
@@ -61,6 +62,7 @@ class Lesson:
     entropy_weights: np.ndarray
     magnet_logits: np.ndarray | None
     explained_variance: float
+    values: np.ndarray
 
 
 class Learner:
@@ -78,7 +80,7 @@ class Learner:
         num_updates: rounds of playing and learning so far.
     """
 
-    def __init__(self, config: Config, ranks: Ranks | None = None) -> None:
+    def __init__(self, config: Config, ranks: Ranks | None = None, pool: Pool | None = None) -> None:
         torch.set_num_threads(1)
         self.ranks = ranks or Ranks(torch.device(config.device))
         self.config = config
@@ -99,7 +101,7 @@ class Learner:
         self.shards = [
             Shard(rules, bounds[number + 1] - bounds[number], roots[number]) for number in self.ranks.own(config.shards)
         ]
-        self.pool = Pool(rules, config.pool_bots, config.pool_share, config.max_snapshots)
+        self.pool = pool or Pool(rules, config.pool_bots, config.pool_share, config.max_snapshots)
         self._parameters = [*self.policy.parameters(), *self.critic.parameters()]
         self.optimizer = torch.optim.Adam(self._parameters, lr=config.learning_rate, eps=1e-5, fused=True)
         self.is_half = config.precision == "bfloat16" or (
@@ -110,6 +112,7 @@ class Learner:
         self.num_steps = 0
         self.num_updates = 0
         self._num_bad = 0
+        self._waits: list[float] = []  # seconds of each call for logits in this update
 
     def close(self) -> None:
         """End the threads."""
@@ -129,8 +132,11 @@ class Learner:
 
     def compute_logits(self, features: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         """Logits of the current policy, float32 (N, 57)."""
+        clock = time.perf_counter()
         with torch.inference_mode():
-            return self.policy(features, lengths, self.is_half).cpu().numpy()
+            logits = self.policy(features, lengths, self.is_half).cpu().numpy()
+        self._waits.append(time.perf_counter() - clock)
+        return logits
 
     def update(self) -> dict[str, float]:
         """Play one hand at every table and learn from it.
@@ -146,7 +152,11 @@ class Learner:
         play_time = time.perf_counter() - clock
         clock = time.perf_counter()
         facts.update(self._learn(batches))
-        facts["time/update_share"] = (time.perf_counter() - clock) / (time.perf_counter() - clock + play_time)
+        learn_time = time.perf_counter() - clock
+        facts["time/update_share"] = learn_time / (learn_time + play_time)
+        waiting = min(sum(self._waits) / min(self.num_threads, len(self.shards)), play_time)
+        facts["time/inference_share"] = waiting / (learn_time + play_time)
+        self._waits.clear()
         self.num_steps += num_steps
         self.num_updates += 1
         if self.magnet is not None and self.num_updates % self.config.magnet_every == 0:
@@ -166,7 +176,8 @@ class Learner:
         played = self._map(lambda shard: shard.play(players), self.shards)
         batches = [batch for batch, _ in played]
         num_steps, num_open = self.ranks.add_up(np.array([sum(num for _, num in played), sum(map(len, batches))]))
-        facts = summarise_hands(np.concatenate([shard.tables for shard in self.shards]))
+        tables = np.concatenate([shard.tables for shard in self.shards])
+        facts = {**summarise_hands(tables), **describe_hands(tables)}
         facts["charts/open_share"] = float(num_open / num_steps)
         facts.update(self.pool.score(self.shards, self.ranks))
         if self.equity is not None:
@@ -216,7 +227,7 @@ class Learner:
         weights = np.where(batch.kinds == BID, config.bid_entropy_factor * entropy, entropy).astype(np.float32)
         logits = None if self.magnet is None else self._judge(self.magnet, batch, batch.lengths)
         explained = float(1 - np.var(returns - values) / max(np.var(returns), 1e-8))
-        return Lesson(advantages, returns, weights, logits, explained)
+        return Lesson(advantages, returns, weights, logits, explained, values)
 
     def _scale_advantages(self, batches: list[Batch], lessons: list[Lesson]) -> None:
         """Divide advantages by their standard deviation over all shards, for each kind of decision."""
@@ -242,6 +253,7 @@ class Learner:
             "charts/learning_rate": rate,
             "charts/entropy_weight": self.schedule(config.entropy, config.final_entropy),
             "losses/explained_variance": float(np.mean([lesson.explained_variance for lesson in lessons])),
+            **describe_decisions(batches, [lesson.values for lesson in lessons], config.reward_scale),
         }
         rows_each = max(config.minibatch // config.shards, 1)
         num_parts = self.ranks.find_max(max(-(-len(batch) // rows_each) for batch in batches))

@@ -18,9 +18,14 @@ class Ranks:
     Attributes:
         rank: number of this process; 0 writes files and talks.
         num_ranks: how many there are.
+
+    Raises:
+        ValueError: if there is no such device.
     """
 
     def __init__(self, device: torch.device) -> None:
+        if device.type == "cuda" and not torch.cuda.is_available():
+            raise ValueError("device takes 'cpu' here: PyTorch finds no GPU, or is a build without CUDA")
         self.num_ranks = int(os.environ.get("WORLD_SIZE", "1"))
         self.rank = int(os.environ.get("RANK", "0"))
         self.device = device

@@ -1,5 +1,6 @@
 """One training run: its folder, its log, its evaluations, and going on after a stop."""
 
+import contextlib
 import importlib.metadata
 import json
 import platform
@@ -24,6 +25,7 @@ from agents.training.config import Config
 from agents.training.learner import Learner
 from agents.training.panel import Panel, show_results
 from agents.training.parallel import Ranks
+from agents.training.report import describe_results, write_hands, write_hyperparameters, write_scalars
 
 POLICY_FILE = "policy.safetensors"
 _PACKAGES = ("numpy", "numba", "torch", "gymnasium", "pettingzoo", "safetensors")
@@ -80,6 +82,12 @@ def _is_due(every: int, before: int, after: int) -> bool:
     return after // every > before // every
 
 
+def _wait_for_new_second(folder: Path) -> None:
+    """Wait until no event file begins in this second: they are read in the order of their names, which hold it."""
+    while any(folder.glob(f"events.out.tfevents.{int(time.time()):010d}.*")):
+        time.sleep(0.05)
+
+
 class Run:
     """A training run in a folder.
 
@@ -105,24 +113,45 @@ class Run:
         self.learner = Learner(config, self.ranks)
         notes = resume_latest(self._checkpoints, self.learner, self.panel.print) if is_resumed else None
         if self.is_first:
-            self._write_description()
+            self._write_description(is_resumed)
         self._seconds = notes["seconds"] if notes else 0.0
         self._evaluations: list[dict[str, Any]] = notes["evaluations"] if notes else []
         if notes:
             self.panel.print(f"resumed at {self.learner.num_steps:,} decisions")
         self.writer: SummaryWriter | None = None
         if self.is_first:
-            self.writer = SummaryWriter(str(folder), purge_step=self.learner.num_steps + 1 if notes else None)
-            self.writer.add_text("config", "\n".join(f"    {key}: {value}" for key, value in config.to_dict().items()))
+            with self._guard_writing():
+                _wait_for_new_second(folder)
+                # what was logged after the checkpoint is about to be logged again
+                self.writer = SummaryWriter(str(folder), purge_step=self.learner.num_steps + 1)
+                if not notes:
+                    write_hyperparameters(self.writer, config)
 
-    def _write_description(self) -> None:
+    def _write_description(self, is_resumed: bool) -> None:
+        about = describe_run(self.config)
+        path = self.folder / "metadata.json"
+        if is_resumed and path.is_file():
+            first = json.loads(path.read_text(encoding="utf-8"))
+            about = {**first, "resumed": [*first.get("resumed", []), about]}
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self.config.write(self.folder / "config.yaml")
-            text = json.dumps(describe_run(self.config), indent=1)
-            write_atomically(self.folder / "metadata.json", text.encode())
+            for part in (*self.folder.glob("*.part"), *self._checkpoints.glob("*.part")):
+                part.unlink()  # of a process that was killed while it wrote
+            write_atomically(self.folder / "config.yaml", self.config.to_yaml().encode())
+            write_atomically(path, json.dumps(about, indent=1).encode())
         except OSError as error:
             raise RunError(f"cannot write to {self.folder}: {error}") from None
+
+    @contextmanager
+    def _guard_writing(self) -> Iterator[None]:
+        """Say what a write that failed means for the run."""
+        try:
+            yield
+        except OSError as error:
+            raise RunError(
+                f"cannot save to {self.folder}: {error}; what was saved before is whole: make room, then go on with "
+                f"--resume --run-dir {self.folder}"
+            ) from None
 
     def train(self) -> bool:
         """Train to the end, or to an interrupt, and save; returns whether the end was reached."""
@@ -151,22 +180,23 @@ class Run:
         self.save()
         if self.is_first:
             text = json.dumps([result.to_dict() for result in results], indent=1)
-            write_atomically(self.folder / "evaluation.json", text.encode())
+            with self._guard_writing():
+                write_atomically(self.folder / "evaluation.json", text.encode())
             show_results(results, self.panel.console)
         return results
 
     def close(self) -> None:
         """End threads and files."""
         if self.writer is not None:
-            self.writer.close()
+            with contextlib.suppress(OSError):  # it has been reported by the write that failed
+                self.writer.close()
         self.learner.close()
         self.ranks.close()
 
     def _log(self, facts: dict[str, float]) -> None:
-        if self.writer is None:
-            return
-        for name, value in facts.items():
-            self.writer.add_scalar(name, value, self.learner.num_steps)
+        if self.writer is not None:
+            with self._guard_writing():
+                write_scalars(self.writer, facts, self.learner.num_steps)
 
     def policy_spec(self) -> PolicySpec:
         """What the saved policy says about itself."""
@@ -189,12 +219,10 @@ class Run:
 
         texts = self.ranks.share_out(list(range(len(self._opponents))), measure)
         results = [Result.from_dict(json.loads(text)) for text in texts]
-        for result in results:
-            name = result.opponent
-            facts = {f"eval/{name}/margin": result.margin, f"eval/{name}/low": result.low}
-            facts[f"eval/{name}/high"] = result.high
-            facts[f"eval/{name}/match_share"] = result.match_share
-            self._log({key: value for key, value in facts.items() if value is not None})
+        self._log(describe_results(results))
+        if self.writer is not None:
+            with self._guard_writing():
+                write_hands(self.writer, self.learner.shards[0].tables, self.learner.num_steps)
         self._evaluations.append(
             {
                 "steps": self.learner.num_steps,
@@ -208,11 +236,9 @@ class Run:
     def save(self) -> None:
         """Write the checkpoint and the policy."""
         notes = {"seconds": self._seconds, "evaluations": self._evaluations}
-        try:
+        with self._guard_writing():
+            if self.writer is not None:
+                self.writer.flush()  # first: what a checkpoint has behind it is not logged again
             write_checkpoint(self._checkpoints, self.learner, notes, self.config.keep_checkpoints)
             if self.is_first:
                 write_policy(self.folder / POLICY_FILE, self.policy_spec(), self.learner.average.state_dict())
-        except OSError as error:
-            raise RunError(f"cannot save to {self.folder}: {error}; what was saved before is whole") from None
-        if self.writer is not None:
-            self.writer.flush()

@@ -1,0 +1,101 @@
+"""The subcommands ``scenarios`` and ``exploit``: their options, and what they find as a title, a dict and rows."""
+
+import argparse
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from agents.arena.match import Report
+from pitch_env.rules import LOW_POINTS, Rules
+
+Found = tuple[str, dict[str, Any], list[tuple[str, str]]]
+
+_RULES = (
+    ("--players", "num_players", "players at a table"),
+    ("--target", "target", "score that wins"),
+    ("--suits", "num_suits", "suits in the deck"),
+    ("--ranks", "num_ranks", "ranks in the deck, from the ace down"),
+    ("--cards", "hand_size", "cards dealt to each"),
+)
+
+
+def add_scenarios(commands: Any) -> None:
+    """Add the options of ``scenarios``."""
+    parser = commands.add_parser(
+        "scenarios",
+        help="ask an agent in positions in which a decent player finds the action",
+        description="Ask an agent in named positions. A policy is judged by its likeliest action, whether it draws or "
+        "not, and only under its own rules; any other agent by the most frequent of some answers.",
+    )
+    parser.add_argument("agent", metavar="AGENT", help="an agent's name or the path of a policy")
+    parser.add_argument("--file", metavar="YAML", help="other scenarios than the project's own")
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+
+
+def add_exploit(commands: Any) -> None:
+    """Add the options of ``exploit``."""
+    parser = commands.add_parser(
+        "exploit",
+        help="train a best response to an agent and measure what it gains",
+        description="Train one side against copies of a frozen agent at all other places and measure what it gains a "
+        "hand, on deals it was not chosen by: a lower bound on what the agent can be exploited for. Schedules go by "
+        "decisions; a short probe finds how many the time allows. Measuring comes on top of it.",
+    )
+    parser.add_argument("agent", metavar="AGENT", help="an agent's name or the path of a policy")
+    parser.add_argument("--minutes", type=float, default=20.0, help="time to train (default %(default)s)")
+    parser.add_argument("--steps", type=int, help="decisions to play instead, so that the machine's speed is no matter")
+    parser.add_argument("--seed", type=int, default=0, help="fixes training and measuring (default %(default)s)")
+    parser.add_argument("--deals", type=int, default=20_000, help="deals of the measurement (default %(default)s)")
+    parser.add_argument(
+        "--selection-deals", type=int, default=4000, help="deals to choose a candidate by (default %(default)s)"
+    )
+    parser.add_argument("--fresh", action="store_true", help="begin with new weights, not with a copy of a policy")
+    parser.add_argument("--draw", action="store_true", help="let a policy draw its actions, even one made to be greedy")
+    parser.add_argument("--device", default="cpu", help="where the learner runs: cpu or cuda (default %(default)s)")
+    parser.add_argument("--threads", type=int, default=0, help="the learner's threads; 0: one a core (default 0)")
+    parser.add_argument("--save", metavar="FILE", help="write the response there, as a policy file")
+    for flag, name, text in _RULES:
+        parser.add_argument(flag, dest=name, type=int, help=f"{text} (default: the policy's, or the full game's)")
+    parser.add_argument("--teams", action="store_true", default=None, help="two teams of two")
+    parser.add_argument("--low-point", choices=LOW_POINTS, help="who scores Low")
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+
+
+def find_scenarios(options: argparse.Namespace, report: Report | None) -> Found:  # noqa: ARG001  (it takes seconds)
+    """What an agent does in the scenarios."""
+    from agents import load
+    from agents.arena.scenarios import FILE, ask, list_rows, read_scenarios
+
+    scenarios = read_scenarios(options.file or FILE)
+    outcome = ask(load(options.agent), scenarios, options.agent)
+    return f"{options.agent} in {len(outcome.answers)} scenarios", outcome.to_dict(), list_rows(outcome, scenarios)
+
+
+def find_exploit(options: argparse.Namespace, report: Report | None) -> Found:
+    """What a best response gains."""
+    from agents import load
+    from agents.arena.exploit import exploit, list_rows
+    from agents.policy import write_policy
+
+    if options.save is not None and not Path(options.save).parent.is_dir():  # told now, not after the training
+        raise FileNotFoundError(f"there is no folder {Path(options.save).parent} to write the response in")
+    agent = load(options.agent, is_greedy=False if options.draw else None)
+    agent.name = options.agent
+    rules = agent.spec.rules if hasattr(agent, "spec") else Rules()
+    names = [name for _, name, _ in _RULES] + ["teams", "low_point"]
+    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    result, response = exploit(
+        agent,
+        dataclasses.replace(rules, **given),
+        options.minutes,
+        options.seed,
+        num_steps=options.steps,
+        is_fresh=options.fresh,
+        selection_deals=options.selection_deals,
+        deals=options.deals,
+        settings={"device": options.device, "threads": options.threads},
+        report=report,
+    )
+    if options.save is not None:
+        write_policy(options.save, response.spec, response.network.state_dict())
+    return f"best response to {options.agent}", result.to_dict(), list_rows(result)
