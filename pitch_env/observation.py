@@ -13,9 +13,10 @@ import numpy as np
 
 from pitch_env.cards import JACK, MAX_BID, NUM_ACTIONS, NUM_CARDS, NUM_RANKS, NUM_SUITS
 from pitch_env.engine import hand_of, legal_actions, seat_after
-from pitch_env.kernels import ONE, U64, bit, count, highest, kernel, lowest, part
+from pitch_env.frame import keep_suits, order_suits, reorder_cards
+from pitch_env.kernels import ONE, U64, bit, highest, kernel, lowest, part
 from pitch_env.rules import MAX_HAND_SIZE, MAX_PLAYERS
-from pitch_env.scoring import SUIT_MASK, count_trick_points, suit_cards
+from pitch_env.scoring import count_trick_points, suit_cards
 from pitch_env.table import AUCTION, NOBODY
 
 LAYOUT_VERSION = 1
@@ -101,76 +102,6 @@ _BIDS, _NEEDS, _POINTS, _VOIDS = (_AT[name] for name in ("bids", "needs", "trick
 _HAND_WORDS = -(-NUM_CARDS // 8)
 BYTE_OF_BITS = np.array([sum(1 << (8 * bit) for bit in range(8) if bits >> bit & 1) for bits in range(256)], np.uint64)
 """Eight bits spread over eight bytes: a mask is written as bytes of 0 and 1 with one store for eight."""
-
-
-@part
-def keep_suits(order):
-    """The frame in which every suit keeps its place."""
-    for suit in range(NUM_SUITS):
-        order[suit] = suit
-
-
-@part
-def order_suits(t, seat, order):
-    """Canonical frame of a seat: ``order[suit]`` is the place of a suit.
-
-    Trump comes first, then suits by the number and the ranks of the seat's own first cards; suits alike in that go by
-    which was played first. It depends on nothing that the seat does not know, and relabelled suits give the relabelled
-    frame (suits alike in everything are alike in every observation too).
-    """
-    keys = np.empty(NUM_SUITS, np.int64)
-    own = t.dealt[seat]
-    for suit in range(NUM_SUITS):
-        cards = (own >> U64(suit * NUM_RANKS)) & SUIT_MASK
-        keys[suit] = (count(cards) << 24) | (np.int64(cards) << 8)
-    for index in range(t.num_plays - 1, -1, -1):
-        suit = t.plays[index] // NUM_RANKS
-        keys[suit] = (keys[suit] & ~0xFF) | (0xFF - index)
-    if t.trump >= 0:
-        keys[t.trump] |= 1 << 40
-    for suit in range(NUM_SUITS):
-        place = 0
-        for other in range(NUM_SUITS):
-            if keys[other] > keys[suit] or (keys[other] == keys[suit] and other < suit):
-                place += 1
-        order[suit] = place
-
-
-@part
-def reorder_cards(cards, order):
-    """Mask of cards with each suit moved to its place in a frame."""
-    moved = U64(0)
-    for suit in range(NUM_SUITS):
-        moved |= ((cards >> U64(suit * NUM_RANKS)) & SUIT_MASK) << U64(order[suit] * NUM_RANKS)
-    return moved
-
-
-@part
-def reorder_action(action, order):
-    """An action in a frame; bids stay."""
-    if action <= MAX_BID:
-        return action
-    card = action - MAX_BID - 1
-    return MAX_BID + 1 + order[card // NUM_RANKS] * NUM_RANKS + card % NUM_RANKS
-
-
-@part
-def restore_action(action, order):
-    """The action that `reorder_action` takes to the given one."""
-    if action <= MAX_BID:
-        return action
-    card = action - MAX_BID - 1
-    for suit in range(NUM_SUITS):
-        if order[suit] == card // NUM_RANKS:
-            return MAX_BID + 1 + suit * NUM_RANKS + card % NUM_RANKS
-    return action
-
-
-@part
-def reorder_actions(legal, order):
-    """Mask of legal actions in a frame."""
-    bids = (ONE << U64(MAX_BID + 1)) - ONE
-    return (legal & bids) | (reorder_cards(legal >> U64(MAX_BID + 1), order) << U64(MAX_BID + 1))
 
 
 @part

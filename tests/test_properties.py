@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numba import njit
 
-from pitch_env import Rules, observation
+from pitch_env import Rules, frame
 from pitch_env.cards import CARD_ACTION, NUM_ACTIONS
 from pitch_env.describe import decode, view_from_compact
 from pitch_env.engine import apply, legal_mask, new_tables, next_hand, set_hand
@@ -187,13 +187,13 @@ def test_scores_and_dealers_are_told_apart():
 
 @njit
 def frame_mask(legal, order):
-    return observation.reorder_actions(legal, order)
+    return frame.reorder_actions(legal, order)
 
 
 @njit
 def there_and_back(action, order):
-    moved, restored = observation.reorder_action(action, order), observation.restore_action(action, order)
-    return moved, observation.restore_action(moved, order), observation.reorder_action(restored, order), restored
+    moved, restored = frame.reorder_action(action, order), frame.restore_action(action, order)
+    return moved, frame.restore_action(moved, order), frame.reorder_action(restored, order), restored
 
 
 @given(st.permutations(range(4)))

@@ -22,8 +22,8 @@ import numpy as np
 from agents.base import Agent
 from pitch_env.cards import NUM_ACTIONS, cards_of, mask_of
 from pitch_env.engine import apply_action, legal_actions, set_hand
+from pitch_env.frame import reorder_action
 from pitch_env.kernels import ONE, count, kernel, lowest
-from pitch_env.observation import reorder_action
 from pitch_env.rules import Rules
 from pitch_env.table import NOBODY, TABLE, deck_mask, write_rules
 from pitch_env.view import view_tables

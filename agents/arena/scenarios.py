@@ -25,7 +25,7 @@ from agents.base import Agent
 from agents.encoding import encode_views
 from pitch_env.cards import CARD_ACTION, NUM_ACTIONS, NUM_RANKS, action_name, parse_action, parse_card
 from pitch_env.engine import legal_mask
-from pitch_env.observation import reorder_action
+from pitch_env.frame import reorder_action
 from pitch_env.rules import Rules
 from pitch_env.view import view_from_dict
 

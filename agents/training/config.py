@@ -78,7 +78,9 @@ class Config:
     eval_deals: int = _option(1000, "duplicate deals against each opponent in an evaluation", low=2)
     final_deals: int = _option(10_000, "duplicate deals against each opponent at the end", low=2)
     final_matches: int = _option(1000, "duplicate matches against each opponent at the end", low=2)
-    opponents: list[str] = _option(["trickster", "trickster+0.5", "alphonso", "baby"], "agents to be measured against")
+    opponents: list[str] = _option(
+        ["trickster", "trickster+0.5", "trickster+1", "alphonso", "baby"], "agents to be measured against"
+    )
     checkpoint_every: int = _option(5_000_000, "decisions between checkpoints", low=1)
     keep_checkpoints: int = _option(3, "latest checkpoints that are kept", low=1)
 

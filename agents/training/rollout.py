@@ -14,17 +14,9 @@ from agents.base import Agent
 from agents.encoding import choose_action, encode_row
 from pitch_env.cards import NUM_SUITS
 from pitch_env.engine import apply_action, legal_actions, new_tables, start_hand, start_match
+from pitch_env.frame import reorder_action, reorder_actions, restore_action
 from pitch_env.kernels import U64, count, kernel, lowest, nth, part
-from pitch_env.observation import (
-    COMPACT_SIZE,
-    MOST_ACTIVE,
-    layout,
-    list_hidden,
-    num_hidden_features,
-    reorder_action,
-    reorder_actions,
-    restore_action,
-)
+from pitch_env.observation import COMPACT_SIZE, MOST_ACTIVE, layout, list_hidden, num_hidden_features
 from pitch_env.rules import Rules
 from pitch_env.table import AUCTION, HAND_OVER, MATCH_OVER, NOBODY, seed_streams
 from pitch_env.view import view_tables
