@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["Agent", "load", "names"]
 
 POLICY_SUFFIX = ".safetensors"
+_SEARCH = "search:"  # before the name of a policy: search on top of it
 
 
 def _makers() -> "dict[str, Callable[[], Agent]]":
@@ -37,6 +38,16 @@ def _make_pimc() -> Agent:
     return PimcAgent()
 
 
+def _load_search(name: str, rules: Rules | None, is_greedy: bool | None) -> Agent:
+    from agents.policy import PolicyAgent
+    from agents.search.policy_search import PolicySearchAgent
+
+    policy = load(name, rules, is_greedy)
+    if not isinstance(policy, PolicyAgent):
+        raise ValueError(f"search starts from a trained policy, not from {name!r}: give a policy file or run folder")
+    return PolicySearchAgent(policy)
+
+
 def names() -> list[str]:
     """The names that `load` knows besides policy files."""
     return list(_makers())
@@ -46,7 +57,8 @@ def load(name: str | Path, rules: Rules | None = None, is_greedy: bool | None = 
     """An agent, ready to use.
 
     Args:
-        name: a name of `names`, a policy file, or a run folder with a ``policy.safetensors``.
+        name: a name of `names`, a policy file, or a run folder with a ``policy.safetensors``; with ``search:`` before
+            a policy, search on top of it.
         rules: if given, a policy trained for other rules is refused here instead of at its first decision.
         is_greedy: let a policy take its likeliest action, or draw one; None: as it was made for.
 
@@ -58,6 +70,8 @@ def load(name: str | Path, rules: Rules | None = None, is_greedy: bool | None = 
         FileNotFoundError: for a file that is not there.
     """
     text = str(name)
+    if text.startswith(_SEARCH):
+        return _load_search(text.removeprefix(_SEARCH), rules, is_greedy)
     makers = _makers()
     if text in makers:
         agent = makers[text]()

@@ -8,9 +8,10 @@ import numpy as np
 import agents
 from agents.arena import play_duplicate
 from agents.search.pimc import PimcAgent
+from agents.search.policy_search import PolicySearchAgent
 from agents.search.solver import solve_many, solve_max_n_many
 from agents.search.worlds import sample_worlds
-from benchmarks.agents_speed import time_decisions
+from benchmarks.agents_speed import new_policy_agent, time_decisions
 from benchmarks.report import Report, Row
 from benchmarks.timing import Options, Run, repeat, time_in_turn
 from pitch_env import Rules
@@ -70,9 +71,11 @@ def run(options: Options, report: Report) -> None:
         report.add(what, timing, unit="hands/s")
     timing = time_in_turn({"worlds": time_worlds(play_to(Rules(), 2, 1))}, options)["worlds"]
     report.add("Deals sampled from a view, after 2 tricks", timing, unit="deals/s")
-    times = [1000 * spent for spent in time_decisions(PimcAgent(), options.seconds * options.rounds)]
-    report.add_row(Row("Single decision, PIMC, mean", statistics.mean(times), unit="ms"))
-    report.add_row(Row("Single decision, PIMC, 99 of 100 within", float(np.quantile(times, 0.99)), unit="ms"))
+    searchers = {"PIMC": PimcAgent(), "search on an untrained policy 2x256": PolicySearchAgent(new_policy_agent())}
+    for name, agent in searchers.items():
+        times = [1000 * spent for spent in time_decisions(agent, options.seconds * options.rounds)]
+        report.add_row(Row(f"Single decision, {name}, mean", statistics.mean(times), unit="ms"))
+        report.add_row(Row(f"Single decision, {name}, 99 of 100 within", float(np.quantile(times, 0.99)), unit="ms"))
     for rules, word in _TABLES:
         for name in ("rules", "alphonso", "baby"):
             result = play_duplicate(PimcAgent(), agents.load(name), rules, max(2, options.matches // 5), 0, seed=1)
