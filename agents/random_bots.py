@@ -5,16 +5,13 @@ import numpy as np
 from agents.base import Agent
 from pitch_env.cards import PASS
 from pitch_env.engine import legal_actions
-from pitch_env.kernels import U64, bit, count, kernel, nth, part
+from pitch_env.kernels import GOLDEN, U64, bit, count, kernel, nth, part, scramble
 
 
 @part
 def mix_seed(seed):
     """Scramble a seed (SplitMix64's finalizer), so that neighbouring seeds give unrelated choices."""
-    z = seed + U64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> U64(30))) * U64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> U64(27))) * U64(0x94D049BB133111EB)
-    return z ^ (z >> U64(31))
+    return scramble(seed + GOLDEN)
 
 
 @part

@@ -42,8 +42,8 @@ def decode(vector: np.ndarray) -> np.ndarray:
         ValueError: if it is no vector of any layout.
     """
     vector = np.asarray(vector)
-    blocks = layout(find_num_seats(vector.size)).blocks
     num_seats = find_num_seats(vector.size)
+    blocks = layout(num_seats).blocks
     compact = np.zeros(COMPACT_SIZE, np.uint8)
 
     def plane(name: str) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pitch_env.cards import CARD_ACTION, MAX_BID, NUM_ACTIONS, NUM_CARDS, NUM_RANKS, action_name
-from pitch_env.kernels import ONE, U64, bit, count, kernel, nth, part
+from pitch_env.kernels import GOLDEN, ONE, U64, bit, count, kernel, nth, part, scramble
 from pitch_env.rules import Rules
 from pitch_env.scoring import settle, suit_cards
 from pitch_env.table import (
@@ -38,12 +38,8 @@ def seat_after(t, seat, turns):
 @part
 def draw_random(t, below):
     """A whole number from 0 to below - 1 from the table's own stream (SplitMix64; bias under 2**-26)."""
-    t.rng += U64(0x9E3779B97F4A7C15)
-    z = t.rng
-    z = (z ^ (z >> U64(30))) * U64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> U64(27))) * U64(0x94D049BB133111EB)
-    z ^= z >> U64(31)
-    return np.int64(((z >> U64(32)) * U64(below)) >> U64(32))
+    t.rng += GOLDEN
+    return np.int64(((scramble(t.rng) >> U64(32)) * U64(below)) >> U64(32))
 
 
 @part

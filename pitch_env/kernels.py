@@ -21,6 +21,7 @@ from numba.extending import intrinsic
 
 U64 = np.uint64
 ONE = np.uint64(1)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # the step of SplitMix64 from one random number to the next
 
 part = njit(inline="never")
 _NOTICE_AFTER = 1.0  # seconds of compilation before the user is told
@@ -143,3 +144,11 @@ def nth(mask, index):
     for _ in range(index):
         mask &= mask - ONE
     return lowest(mask)
+
+
+@part
+def scramble(z):
+    """SplitMix64's finalizer: 64 bits of a counter as 64 random ones."""
+    z = (z ^ (z >> U64(30))) * U64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> U64(27))) * U64(0x94D049BB133111EB)
+    return z ^ (z >> U64(31))

@@ -24,6 +24,7 @@ from pitch_env.table import (
     NOT_YET,
     TABLE,
     deck_mask,
+    or_none,
     read_rules,
     write_rules,
 )
@@ -34,10 +35,6 @@ HAND_KEYS = ("dealer", "deal", "bids", "pitcher", "bid", "trump", "tricks", "poi
 
 class RecordError(ValueError):
     """A record that is malformed or breaks a rule; the text says where."""
-
-
-def _or_none(number: Any) -> int | None:
-    return None if number == NOBODY else int(number)
 
 
 def record_hand(table: np.ndarray) -> dict[str, Any]:
@@ -52,7 +49,7 @@ def record_hand(table: np.ndarray) -> dict[str, Any]:
         tricks.append({"leader": int(t["leaders"][index]), "cards": cards, "winner": winner})
     is_over = t["phase"] >= HAND_OVER
     is_bid = t["phase"] != AUCTION
-    points = {name: _or_none(side) for name, side in zip(POINT_NAMES, t["points"], strict=True)}
+    points = {name: or_none(side) for name, side in zip(POINT_NAMES, t["points"], strict=True)}
     return {
         "dealer": int(t["dealer"]),
         "deal": [[card_name(card) for card in cards_of(cards)] for cards in t["dealt"][:num_players]],
@@ -78,7 +75,7 @@ def record_match(hands: list[np.ndarray], start_scores: list[int]) -> dict[str, 
     if any(start_scores):
         record["start_scores"] = list(start_scores)
     record["hands"] = [record_hand(table) for table in hands]
-    record["winner"] = _or_none(last["winner"])
+    record["winner"] = or_none(last["winner"])
     return record
 
 
@@ -164,7 +161,7 @@ def _replay(record: dict[str, Any]):
         except (TypeError, ValueError, LookupError, AttributeError):
             raise RecordError(f"{where}: not of the form that a record has") from None
         yield table
-    _check("the record", "winner", record["winner"], _or_none(table["winner"][0]))
+    _check("the record", "winner", record["winner"], or_none(table["winner"][0]))
 
 
 def _replay_hand(table: np.ndarray, hand: dict[str, Any], where: str, is_first: bool) -> None:

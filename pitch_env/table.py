@@ -90,6 +90,11 @@ def read_rules(table: np.ndarray) -> Rules:
     return Rules(teams=teams, low_point=LOW_POINTS[int(table["low_to_holder"])], **values)
 
 
+def or_none(number: Any) -> int | None:
+    """A seat or a side as JSON holds it: None for `NOBODY`."""
+    return None if number == NOBODY else int(number)
+
+
 def seed_streams(seed: int | None, num_tables: int) -> np.ndarray:
     """Random streams of tables, uint64 (num_tables,): table i's stream does not depend on how many there are.
 

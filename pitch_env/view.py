@@ -12,7 +12,7 @@ from pitch_env.cards import CARD_ACTION, MAX_BID, SUITS, action_name, card_name,
 from pitch_env.engine import apply, legal_mask, set_hand
 from pitch_env.kernels import U64, kernel, part
 from pitch_env.rules import Rules
-from pitch_env.table import AUCTION, NOBODY, NOT_YET, PHASES, TABLE, deck_mask, read_rules, write_rules
+from pitch_env.table import AUCTION, NOBODY, NOT_YET, PHASES, TABLE, deck_mask, or_none, read_rules, write_rules
 
 _MOST = 2**15 - 1  # what a score in a table can be
 
@@ -52,10 +52,6 @@ def view_table(table: np.ndarray, seat: int) -> np.ndarray:
     return view_tables(table, np.array([seat]))
 
 
-def _or_none(number: int) -> int | None:
-    return None if number == NOBODY else int(number)
-
-
 def view_to_dict(view: np.ndarray) -> dict[str, Any]:
     """A view, (1,), as a JSON-ready dict in words: what a server or a person passes around."""
     t = view[0]
@@ -77,17 +73,17 @@ def view_to_dict(view: np.ndarray) -> dict[str, Any]:
         "seat": seat,
         "phase": PHASES[t["phase"]],
         "dealer": int(t["dealer"]),
-        "to_act": _or_none(t["seat"]),
+        "to_act": or_none(t["seat"]),
         "dealt": [card_name(card) for card in cards_of(t["dealt"][seat])],
         "hand": [card_name(card) for card in cards_of(t["dealt"][seat] & ~t["played"])],
         "bids": [[bidder, int(t["bids"][bidder])] for bidder in bids if t["bids"][bidder] != NOT_YET],
-        "pitcher": _or_none(t["pitcher"]),
+        "pitcher": or_none(t["pitcher"]),
         "bid": int(t["bid"]),
         "trump": SUITS[t["trump"]] if t["trump"] != NOT_YET else None,
         "tricks": tricks,
         "scores": [int(score) for score in t["scores"][: rules.num_sides]],
         "num_hands": int(t["num_hands"]),
-        "winner": _or_none(t["winner"]),
+        "winner": or_none(t["winner"]),
         "legal": [action_name(index) for index in range(64) if legal >> index & 1],
     }
 

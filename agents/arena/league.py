@@ -16,7 +16,7 @@ import numpy as np
 from agents.arena.match import (
     CHUNK_TABLES,
     Report,
-    _check_count,
+    check_counts,
     derive_streams,
     estimate_mean,
     estimate_share,
@@ -207,11 +207,7 @@ def play_league(
     Raises:
         ValueError: for a nonsense value, or if an agent chooses an illegal action.
     """
-    _check_count("num_deals", num_deals, 2, may_be_zero=True)
-    _check_count("num_matches", num_matches, 2, may_be_zero=True)
-    _check_count("seed", seed, 0)
-    _check_count("chunk_tables", chunk_tables, 1)
-    _check_count("num_threads", num_threads, 1)
+    check_counts(num_deals, num_matches, seed, chunk_tables, num_threads)
     names = tuple(agent.name for agent in agents) if names is None else tuple(names)
     if len(agents) < 2 or len(names) != len(agents):
         raise ValueError(f"a league takes at least two agents and a name for each, not {len(agents)} and {len(names)}")

@@ -278,6 +278,19 @@ def _check_count(name: str, number: int, low: int, may_be_zero: bool = False) ->
         raise ValueError(f"{name} takes a whole number from {low} up{zero}, not {number!r}")
 
 
+def check_counts(num_deals: int, num_matches: int, seed: int, chunk_tables: int, num_threads: int) -> None:
+    """Refuse a nonsense value of what every measurement takes.
+
+    Raises:
+        ValueError: names it and says what it takes.
+    """
+    _check_count("num_deals", num_deals, 2, may_be_zero=True)
+    _check_count("num_matches", num_matches, 2, may_be_zero=True)
+    _check_count("seed", seed, 0)
+    _check_count("chunk_tables", chunk_tables, 1)
+    _check_count("num_threads", num_threads, 1)
+
+
 def play_duplicate(
     challenger: Agent,
     opponent: Agent,
@@ -314,11 +327,7 @@ def play_duplicate(
     Raises:
         ValueError: for a nonsense value, or if an agent chooses an illegal action.
     """
-    _check_count("num_deals", num_deals, 2, may_be_zero=True)
-    _check_count("num_matches", num_matches, 2, may_be_zero=True)
-    _check_count("seed", seed, 0)
-    _check_count("chunk_tables", chunk_tables, 1)
-    _check_count("num_threads", num_threads, 1)
+    check_counts(num_deals, num_matches, seed, chunk_tables, num_threads)
     rules = rules or Rules()
     names = names or (challenger.name, opponent.name)
     duplicate = _Duplicate((challenger, opponent), rules, int(seed))

@@ -12,26 +12,16 @@ import numpy as np
 from agents.base import Agent
 from pitch_env.cards import NUM_ACTIONS
 from pitch_env.engine import apply_action, explain_illegal, legal_actions, start_hand
-from pitch_env.kernels import ONE, U64, kernel, lowest, part
+from pitch_env.kernels import GOLDEN, ONE, U64, kernel, lowest, part, scramble
 from pitch_env.table import HAND_OVER, NOBODY, TABLE
 from pitch_env.view import view_tables
-
-_GOLDEN = U64(0x9E3779B97F4A7C15)
-
-
-@part
-def scramble(z):
-    """SplitMix64's finalizer."""
-    z = (z ^ (z >> U64(30))) * U64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> U64(27))) * U64(0x94D049BB133111EB)
-    return z ^ (z >> U64(31))
 
 
 @part
 def mix_decision(stream, table_id, number):
     """The randomness of one decision: of the agents' stream, the table's id and how many actions came before."""
-    start = scramble(stream ^ scramble(table_id + _GOLDEN))
-    return scramble(start + _GOLDEN * U64(number + 1))
+    start = scramble(stream ^ scramble(table_id + GOLDEN))
+    return scramble(start + GOLDEN * U64(number + 1))
 
 
 @part

@@ -15,7 +15,7 @@ from agents.encoding import choose_action, encode_row
 from pitch_env.cards import NUM_SUITS
 from pitch_env.engine import apply_action, legal_actions, new_tables, start_hand, start_match
 from pitch_env.frame import reorder_action, reorder_actions, restore_action
-from pitch_env.kernels import U64, count, kernel, lowest, nth, part
+from pitch_env.kernels import GOLDEN, U64, count, kernel, lowest, nth, part, scramble
 from pitch_env.observation import COMPACT_SIZE, MOST_ACTIVE, layout, list_hidden, num_hidden_features
 from pitch_env.rules import Rules
 from pitch_env.table import AUCTION, HAND_OVER, MATCH_OVER, NOBODY, seed_streams
@@ -28,11 +28,8 @@ NUM_KINDS = 3
 @part
 def next_seed(streams, i):
     """The next 64 random bits of stream i (SplitMix64)."""
-    streams[i] += U64(0x9E3779B97F4A7C15)
-    z = streams[i]
-    z = (z ^ (z >> U64(30))) * U64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> U64(27))) * U64(0x94D049BB133111EB)
-    return z ^ (z >> U64(31))
+    streams[i] += GOLDEN
+    return scramble(streams[i])
 
 
 @kernel
