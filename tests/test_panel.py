@@ -16,8 +16,6 @@ FACTS = {
     "game/made_rate": 0.75,
     "time/update_share": 0.5,
     "time/inference_share": 0.3,
-    "pool/step 2,000,000": 0.125,
-    "pool/baby": 0.5,
 }
 
 
@@ -29,7 +27,7 @@ def watch(is_terminal: bool) -> str:
     with panel:
         panel.print("resumed at 0 decisions")
         panel.advance(100, FACTS)
-        panel.show_margins(results)
+        panel.show_margins(results, {"baby": [0.5, 0.02], "step 2,000,000": [0.125, 0.01]})
         panel.advance(200, FACTS)
         panel.advance(300, FACTS)
     show_results(results, panel.console)
@@ -55,7 +53,7 @@ def test_a_terminal_shows_where_time_goes_and_what_is_lost_and_won():
     for part in (
         "engine 20%, inference 30%, update 50%",
         "policy -0.0125, value 0.2500, entropy 0.5000, KL 0.0040",
-        "step 2,000,000 +0.12, baby +0.50",  # the hardest first
+        "step 2,000,000 +0.12 ± 0.01, baby +0.50 ± 0.02",  # the hardest first
     ):
         assert part in shown, part
 

@@ -21,7 +21,7 @@ from pitch_env.observation import LAYOUT_VERSION
 from pitch_env.table import TABLE
 
 FORMAT = "pitch-checkpoint"
-VERSION = 1
+VERSION = 2
 _HEAD = "pitch"
 
 
@@ -38,23 +38,21 @@ def _digest(tensors: dict[str, torch.Tensor]) -> str:
 
 
 def _networks(learner: Learner) -> dict[str, torch.nn.Module]:
-    networks = {"policy": learner.policy, "critic": learner.critic, "average": learner.average}
-    optional = {"magnet": learner.magnet, "equity": learner.equity}
-    return networks | {name: network for name, network in optional.items() if network is not None}
+    networks: dict[str, torch.nn.Module] = {
+        "policy": learner.policy,
+        "critic": learner.critic,
+        "average": learner.average,
+    }
+    return networks if learner.magnet is None else {**networks, "magnet": learner.magnet}
 
 
-def _optimizers(learner: Learner) -> dict[str, torch.optim.Optimizer]:
-    equity = {} if learner.equity is None else {"equity_adam": learner.equity.optimizer}
-    return {"adam": learner.optimizer, **equity}
-
-
-def _gather_shards(learner: Learner) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Tables and streams of every shard of every process."""
+def _gather_shards(learner: Learner) -> list[tuple[np.ndarray, ...]]:
+    """Tables, streams and who sits where, of every shard of every process."""
     gather, sizes = learner.ranks.gather, [len(shard.tables) for shard in learner.shards]
     bounds = np.cumsum(np.concatenate(gather(np.array(sizes))))[:-1]
-    tables = np.concatenate(gather(np.concatenate([shard.tables for shard in learner.shards])))
-    streams = np.concatenate(gather(np.concatenate([shard.agent_streams for shard in learner.shards])))
-    return list(zip(np.split(tables, bounds), np.split(streams, bounds), strict=True))
+    parts = zip(*((shard.tables, shard.agent_streams, shard.seat_players) for shard in learner.shards), strict=True)
+    arrays = [np.concatenate(gather(np.concatenate(part))) for part in parts]
+    return list(zip(*(np.split(array, bounds) for array in arrays), strict=True))
 
 
 def _gather_generators(learner: Learner) -> list[dict[str, Any]]:
@@ -69,16 +67,15 @@ def _pack(learner: Learner) -> dict[str, torch.Tensor]:
     tensors: dict[str, torch.Tensor] = {}
     for name, network in _networks(learner).items():
         tensors.update({f"{name}.{key}": tensor for key, tensor in network.state_dict().items()})
-    for name, optimizer in _optimizers(learner).items():
-        for index, parameter in enumerate(optimizer.param_groups[0]["params"]):
-            for key, tensor in optimizer.state[parameter].items():
-                tensors[f"{name}.{index}.{key}"] = tensor
-    for index, (tables, streams) in enumerate(_gather_shards(learner)):
+    for index, parameter in enumerate(learner.optimizer.param_groups[0]["params"]):
+        for key, tensor in learner.optimizer.state[parameter].items():
+            tensors[f"adam.{index}.{key}"] = tensor
+    for index, (tables, streams, seats) in enumerate(_gather_shards(learner)):
         tensors[f"shard.{index}.tables"] = torch.from_numpy(tables.view(np.uint8).reshape(-1))
         tensors[f"shard.{index}.streams"] = torch.from_numpy(streams.view(np.int64))
-    for index, (inputs, targets) in enumerate(learner.equity.get_samples() if learner.equity else []):
-        tensors[f"sample.{index}.inputs"] = torch.from_numpy(inputs)
-        tensors[f"sample.{index}.targets"] = torch.from_numpy(targets)
+        tensors[f"shard.{index}.seats"] = torch.from_numpy(seats)
+    if learner.equity is not None:
+        tensors.update({f"equity.{key}": tensor for key, tensor in learner.equity.pack().items()})
     for index, member in enumerate(learner.pool.members):
         if member.network is not None:
             tensors.update({f"member.{index}.{key}": tensor for key, tensor in member.network.state_dict().items()})
@@ -92,17 +89,15 @@ def _part(tensors: dict[str, torch.Tensor], start: str) -> dict[str, torch.Tenso
 def _unpack(learner: Learner, tensors: dict[str, torch.Tensor]) -> None:
     for name, network in _networks(learner).items():
         network.load_state_dict(_part(tensors, f"{name}."))
-    for name, optimizer in _optimizers(learner).items():
-        count = len(optimizer.param_groups[0]["params"])
-        state = {index: _part(tensors, f"{name}.{index}.") for index in range(count)}
-        optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+    groups = learner.optimizer.state_dict()["param_groups"]
+    state = {index: _part(tensors, f"adam.{index}.") for index in range(len(groups[0]["params"]))}
+    learner.optimizer.load_state_dict({"state": state, "param_groups": groups})
     for index, shard in zip(learner.ranks.own(learner.config.shards), learner.shards, strict=True):
         shard.tables[:] = tensors[f"shard.{index}.tables"].numpy().view(TABLE)
         shard.agent_streams[:] = tensors[f"shard.{index}.streams"].numpy().view(np.uint64)
+        shard.seat_players[:] = tensors[f"shard.{index}.seats"].numpy()
     if learner.equity is not None:
-        rounds = range(sum(name.startswith("sample.") for name in tensors) // 2)
-        parts = [_part(tensors, f"sample.{index}.") for index in rounds]
-        learner.equity.set_samples([(part["inputs"].numpy(), part["targets"].numpy()) for part in parts])
+        learner.equity.unpack(_part(tensors, "equity."))
 
 
 def write_checkpoint(folder: Path, learner: Learner, notes: dict[str, Any], num_kept: int) -> Path:
@@ -130,10 +125,7 @@ def write_checkpoint(folder: Path, learner: Learner, notes: dict[str, Any], num_
         "num_updates": learner.num_updates,
         "generator": learner.generator.bit_generator.state,
         "shard_generators": _gather_generators(learner),
-        "pool": [
-            {"name": member.name, "margin": member.margin, "num_hands": member.num_hands}
-            for member in learner.pool.members
-        ],
+        "pool": learner.pool.pack(),
         "notes": notes,
         "digest": _digest(tensors),
     }
@@ -193,8 +185,24 @@ def read_checkpoint(path: Path, learner: Learner) -> dict[str, Any]:
     return head["notes"]
 
 
+def _read_in_all(path: Path, learner: Learner) -> dict[str, Any]:
+    """Read a checkpoint in every process; what one of them cannot read, on a host that lacks it, is refused by all."""
+    notes: dict[str, Any] = {}
+    problem = ""
+    try:
+        notes = read_checkpoint(path, learner)
+    except CheckpointError as error:
+        problem = str(error)
+    ranks = learner.ranks
+    if ranks.find_max(bool(problem)):
+        raise CheckpointError(next(filter(None, ranks.share_out(list(range(ranks.num_ranks)), lambda _: problem))))
+    return notes
+
+
 def resume_latest(folder: Path, learner: Learner, warn: Callable[[str], None]) -> dict[str, Any] | None:
-    """Go on from the latest whole checkpoint of a folder.
+    """Go on from the latest checkpoint of a folder that is whole for every process.
+
+    Every process of the run calls it; which checkpoints there are is for the first one to say.
 
     Args:
         folder: where checkpoints lie.
@@ -207,12 +215,13 @@ def resume_latest(folder: Path, learner: Learner, warn: Callable[[str], None]) -
     Raises:
         CheckpointError: if there are checkpoints and none can be used.
     """
-    paths = list_checkpoints(folder)
-    for path in paths:
+    (text,) = learner.ranks.share_out([0], lambda _: json.dumps([path.name for path in list_checkpoints(folder)]))
+    names = json.loads(text)
+    for name in names:
         try:
-            return read_checkpoint(path, learner)
+            return _read_in_all(folder / name, learner)
         except CheckpointError as error:
             warn(str(error))
-    if paths:
-        raise CheckpointError(f"none of the {len(paths)} checkpoints in {folder} can be used")
+    if names:
+        raise CheckpointError(f"none of the {len(names)} checkpoints in {folder} can be used")
     return None

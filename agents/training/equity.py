@@ -1,110 +1,193 @@
-"""Match equity: each side's probability of winning the match when a hand begins, from the scores and the dealer.
+"""Learning match equity from the hands that self-play settles.
 
-Only the pitcher's side can win, so a hand is worth more than its points: what it does to these probabilities. They are
-learned from the hands that self-play settles, each one's beginning being worth what its end is (temporal differences
-with a target that is the winner where the match is over).
+A network learns by temporal differences: a hand's beginning is worth what its end is, or the winner where the match is
+over. For two sides, how hands end is counted by what both sides need, and the chances follow by value iteration.
 """
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import astuple, dataclass
 
 import numpy as np
 import torch
-from torch import nn
 
-from pitch_env.observation import MAX_NEED, MIN_NEED
+from agents.equity import NUM_NEEDS, Equity, EquityNetwork, EquityTable, new_equity
+from pitch_env.cards import MAX_BID
+from pitch_env.observation import MIN_NEED
 from pitch_env.rules import Rules
-from pitch_env.table import MATCH_OVER, NOBODY
 
-_NUM_NEEDS = MAX_NEED - MIN_NEED + 1
-_HIDDEN = 64
-_KEPT_ROUNDS = 8  # rounds of hands that are learned from again
+_KEPT_ROUNDS = 8  # rounds of hands that a network learns from again
 _STEPS = 8  # gradient steps a round
 _MINIBATCH = 1024
+_MEMORY = 0.98  # how much of the counts is kept from one round to the next
+_SWEEPS = 4  # of value iteration a round
+_FAR = 8  # from this need up hands end alike
+_SAMPLE = ("needs", "kinds", "chances")
+_PRIOR = 50.0  # hands of any needs that are mixed into those of each pair of needs
 
 
-class Equity(nn.Module):
-    """A small network from needs, counted from the dealer, to a distribution over the sides.
+@dataclass
+class SettledHands:
+    """How hands began and ended: scores int16 (N, sides), dealers int8 (N,), kinds of players int64 (N, sides), then
+    pitchers int8 (N,), score changes int8 (N, sides) and the chances of the sides afterwards, float32 (N, sides)."""
 
-    It has no other random state than its weights: samples are drawn with the generator handed to `learn`.
-    """
+    scores: np.ndarray
+    dealers: np.ndarray
+    kinds: np.ndarray
+    pitchers: np.ndarray
+    deltas: np.ndarray
+    chances: np.ndarray
 
-    def __init__(self, rules: Rules) -> None:
-        super().__init__()
-        self.rules = rules
-        num_seats = rules.num_players
-        self.embed = nn.EmbeddingBag(num_seats * _NUM_NEEDS, _HIDDEN, mode="sum")
-        self.hidden = nn.Linear(_HIDDEN, _HIDDEN)
-        self.head = nn.Linear(_HIDDEN, rules.num_sides)
-        nn.init.normal_(self.embed.weight, 0, 0.1)
-        nn.init.zeros_(self.head.weight)
-        nn.init.zeros_(self.head.bias)
-        self._samples: list[tuple[np.ndarray, np.ndarray]] = []
-        self.optimizer = torch.optim.Adam(self.parameters(), lr=1e-3)
+    @classmethod
+    def join(cls, parts: "list[SettledHands]", gather: Callable[[np.ndarray], list[np.ndarray]]) -> "SettledHands":
+        """One of several, of all processes."""
+        columns = zip(*map(astuple, parts), strict=True)
+        return cls(*(np.concatenate(gather(np.concatenate(column))) for column in columns))
 
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        """Logits over the sides counted from the dealer's, (N, sides), of inputs by `_encode`."""
-        return self.head(torch.relu(self.hidden(torch.relu(self.embed(inputs)))))
 
-    def _encode(self, scores: np.ndarray, dealers: np.ndarray) -> np.ndarray:
-        num_seats, num_sides = self.rules.num_players, self.rules.num_sides
-        seats = (dealers[:, None] + np.arange(num_seats)) % num_seats
-        needs = self.rules.target - np.take_along_axis(scores, seats % num_sides, 1)
-        return np.clip(needs, MIN_NEED, MAX_NEED) - MIN_NEED + _NUM_NEEDS * np.arange(num_seats)
+class EquityLearner(ABC):
+    """Learns equity, a round of hands at a time."""
 
-    def _sides(self, dealers: np.ndarray) -> np.ndarray:
-        """The real side of each one counted from the dealer's, (N, sides)."""
-        num_sides = self.rules.num_sides
-        return (dealers[:, None] + np.arange(num_sides)) % num_sides
+    equity: Equity
 
-    def estimate(self, scores: np.ndarray, dealers: np.ndarray) -> np.ndarray:
-        """Probability that each side wins, float32 (N, sides), when a hand begins.
+    @abstractmethod
+    def learn(self, hands: SettledHands, generator: np.random.Generator) -> float:
+        """Learn from a round of hands; returns the mean cross-entropy of their ends under their beginnings."""
 
-        Args:
-            scores: whole numbers (N, sides).
-            dealers: whole numbers (N,) seat that deals the hand.
-        """
-        dealers = dealers.astype(np.int64)
-        inputs = torch.from_numpy(self._encode(scores.astype(np.int64), dealers))
-        with torch.inference_mode():
-            chances = torch.softmax(self(inputs), 1).numpy()
-        found = np.empty_like(chances)
-        np.put_along_axis(found, self._sides(dealers), chances, 1)
-        return found
+    @abstractmethod
+    def pack(self) -> dict[str, torch.Tensor]:
+        """All that learning goes on with, for a checkpoint."""
 
-    def estimate_after(self, tables: np.ndarray) -> np.ndarray:
-        """The same at the end of a hand: of the next one, or of the match if it is over; cut off, all are equal."""
-        num_sides = self.rules.num_sides
-        dealers = (tables["dealer"].astype(np.int64) + 1) % self.rules.num_players
-        chances = self.estimate(tables["scores"][:, :num_sides], dealers)
-        is_over = tables["phase"] == MATCH_OVER
-        winners = tables["winner"].astype(np.int64)
-        chances[is_over] = 0
-        is_won = is_over & (winners != NOBODY)
-        chances[is_won, winners[is_won]] = 1
-        chances[is_over & ~is_won] = 1 / num_sides
-        return chances
+    @abstractmethod
+    def unpack(self, tensors: dict[str, torch.Tensor]) -> None:
+        """Put back what `pack` gave."""
 
-    def learn(
-        self, scores: np.ndarray, dealers: np.ndarray, chances_after: np.ndarray, generator: np.random.Generator
-    ) -> float:
-        """Learn from a round of hands: their beginnings and `estimate_after` of their ends; returns the mean loss."""
-        dealers = dealers.astype(np.int64)
-        targets = np.take_along_axis(chances_after, self._sides(dealers), 1)
-        self._samples = [*self._samples[1 - _KEPT_ROUNDS :], (self._encode(scores.astype(np.int64), dealers), targets)]
+
+def new_equity_learner(rules: Rules, num_kinds: int = 1) -> EquityLearner:
+    """A learner of the sort of equity that rules call for."""
+    equity = new_equity(rules, num_kinds)
+    return TableLearner(equity) if isinstance(equity, EquityTable) else NetworkLearner(equity)
+
+
+class NetworkLearner(EquityLearner):
+    """Temporal differences by Adam."""
+
+    def __init__(self, equity: EquityNetwork) -> None:
+        self.equity: EquityNetwork = equity
+        self.optimizer = torch.optim.Adam(equity.parameters(), lr=1e-3)
+        self._samples: list[tuple[torch.Tensor, ...]] = []  # needs, kinds and chances of rounds kept
+
+    def learn(self, hands: SettledHands, generator: np.random.Generator) -> float:
+        inputs = self.equity.encode(hands.scores, hands.dealers, hands.kinds)
+        targets = np.take_along_axis(hands.chances, self.equity.list_sides(hands.dealers), 1)
+        self._samples = [*self._samples[1 - _KEPT_ROUNDS :], (*inputs, torch.from_numpy(targets))]
         losses = []
         for _ in range(_STEPS):
-            inputs, wanted = self._samples[generator.integers(len(self._samples))]
-            rows = generator.integers(len(inputs), size=min(_MINIBATCH, len(inputs)))
-            log_chances = torch.log_softmax(self(torch.from_numpy(inputs[rows])), 1)
-            loss = -(torch.from_numpy(wanted[rows]) * log_chances).sum(1).mean()
+            needs, kinds, wanted = self._samples[generator.integers(len(self._samples))]
+            rows = torch.from_numpy(generator.integers(len(needs), size=min(_MINIBATCH, len(needs))))
+            loss = -(wanted[rows] * self.equity(needs[rows], kinds[rows])).sum(1).mean()
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()
             losses.append(float(loss.detach()))
         return float(np.mean(losses))
 
-    def get_samples(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The rounds kept, for a checkpoint."""
-        return self._samples
+    def pack(self) -> dict[str, torch.Tensor]:
+        tensors = {f"network.{name}": tensor for name, tensor in self.equity.state_dict().items()}
+        for index, parameter in enumerate(self.equity.parameters()):
+            for name, tensor in self.optimizer.state[parameter].items():
+                tensors[f"adam.{index}.{name}"] = tensor
+        for index, parts in enumerate(self._samples):
+            tensors.update({f"{name}.{index}": part for name, part in zip(_SAMPLE, parts, strict=True)})
+        return tensors
 
-    def set_samples(self, samples: list[tuple[np.ndarray, np.ndarray]]) -> None:
-        """Put the rounds of a checkpoint back."""
-        self._samples = list(samples)
+    def unpack(self, tensors: dict[str, torch.Tensor]) -> None:
+        self.equity.load_state_dict({name: tensors[f"network.{name}"] for name in self.equity.state_dict()})
+        names = ("step", "exp_avg", "exp_avg_sq")
+        state = {
+            index: {name: tensors[f"adam.{index}.{name}"] for name in names if f"adam.{index}.{name}" in tensors}
+            for index, _ in enumerate(self.equity.parameters())
+        }
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": state, "param_groups": groups})
+        rounds = sum(name.startswith("needs.") for name in tensors)
+        self._samples = [tuple(tensors[f"{name}.{index}"] for name in _SAMPLE) for index in range(rounds)]
+
+
+class TableLearner(EquityLearner):
+    """Counts how hands end and solves for the chances.
+
+    An end is who pitched and both sides' score changes. It is counted by who plays and by both sides' needs, those from
+    8 up and those of 0 or less taken together; older rounds fade.
+    """
+
+    def __init__(self, equity: EquityTable) -> None:
+        self.equity: EquityTable = equity
+        shape = (equity.num_kinds, equity.num_kinds, _FAR + 1, _FAR + 1, len(_ENDS))
+        self.counts = torch.zeros(shape, dtype=torch.float64)
+        needs = np.arange(NUM_NEEDS) + MIN_NEED
+        self._near = np.clip(needs, 0, _FAR)
+        after = np.clip(np.arange(NUM_NEEDS)[:, None] - _ENDS[:, 1:].T[:, None], 0, NUM_NEEDS - 1)  # (2, needs, ends)
+        self._own, self._other = after[0][:, None], after[1][None]
+        is_made = np.where(_ENDS[:, 0] == 0, _ENDS[:, 1], _ENDS[:, 2]) > 0
+        may_win = is_made | (not equity.rules.win_needs_made_bid)
+        is_out = after + MIN_NEED <= 0
+        self._is_won = (is_out[0] & may_win & (_ENDS[:, 0] == 0))[:, None]
+        self._is_lost = (is_out[1] & may_win & (_ENDS[:, 0] == 1))[None]
+
+    def learn(self, hands: SettledHands, generator: np.random.Generator) -> float:  # noqa: ARG002
+        inputs = self.equity.encode(hands.scores, hands.dealers, hands.kinds)
+        needs, kinds = (part.numpy() for part in inputs)
+        sides = self.equity.list_sides(hands.dealers)
+        own, other = np.take_along_axis(hands.deltas.astype(np.int64), sides, 1).T
+        places = (hands.pitchers % 2 != sides[:, 0]).astype(np.int64)
+        ends = _END_NUMBERS[places, own + MAX_BID, other + MAX_BID]
+        near = self._near[needs]
+        self.counts *= _MEMORY
+        np.add.at(self.counts.numpy(), (*kinds.T, *near.T, ends), 1)
+        self._solve()
+        log_chances = self.equity(*inputs).numpy()
+        targets = np.take_along_axis(hands.chances, sides, 1)
+        is_certain = targets == 0  # a chance of nothing adds nothing, whatever its logarithm
+        return float(-np.where(is_certain, 0, targets * np.where(is_certain, 0, log_chances)).sum(1).mean())
+
+    def _solve(self) -> None:
+        values = self.equity.chances.numpy()
+        pairs = [pair for pair in np.ndindex(*values.shape[:2]) if self.counts[pair].any()]
+        shares = {pair: self._find_shares(self.counts[pair].numpy()) for pair in pairs}
+        for _ in range(_SWEEPS):
+            old = values.copy()
+            for own, other in pairs:
+                later = 1 - old[other, own][self._other, self._own]  # the other side deals next
+                later = np.where(self._is_won, 1, np.where(self._is_lost, 0, later))
+                values[own, other] = np.einsum("ijk,ijk->ij", shares[own, other], later)
+
+    def _find_shares(self, counts: np.ndarray) -> np.ndarray:
+        """The share of each end at each pair of needs, (needs, needs, ends), of counts by the near ones."""
+        total = counts.sum((0, 1))
+        counts = counts + _PRIOR * total / total.sum()
+        shares = counts / counts.sum(2, keepdims=True)
+        return shares[self._near[:, None], self._near[None]]
+
+    def pack(self) -> dict[str, torch.Tensor]:
+        return {"chances": self.equity.chances, "counts": self.counts}
+
+    def unpack(self, tensors: dict[str, torch.Tensor]) -> None:
+        self.equity.chances.copy_(tensors["chances"])
+        self.counts.copy_(tensors["counts"])
+
+
+def _list_ends() -> np.ndarray:
+    """All ends of a hand of two sides, int64 (ends, 3): the pitcher's place from the dealer's side on, and both sides'
+    score changes. At most four points are won; a pitcher who is set loses the bid, and then the others keep theirs."""
+    ends = []
+    for place in range(2):
+        for pitched in [*range(-MAX_BID, 0), *range(1, MAX_BID + 1)]:
+            for other in range(MAX_BID + 1 - max(pitched, 0)):
+                ends.append((place, *((pitched, other) if place == 0 else (other, pitched))))
+    return np.array(ends)
+
+
+_ENDS = _list_ends()
+_END_NUMBERS = np.full((2, 2 * MAX_BID + 1, 2 * MAX_BID + 1), -1)
+_END_NUMBERS[_ENDS[:, 0], _ENDS[:, 1] + MAX_BID, _ENDS[:, 2] + MAX_BID] = np.arange(len(_ENDS))

@@ -18,7 +18,7 @@ import torch
 
 from agents.network import new_critic, new_policy
 from agents.training.config import Config
-from agents.training.equity import Equity
+from agents.training.equity import EquityLearner, SettledHands, new_equity_learner
 from agents.training.losses import action_value_loss, estimate_advantages, policy_loss, value_loss
 from agents.training.parallel import Ranks
 from agents.training.pool import Pool
@@ -94,7 +94,7 @@ class Learner:
             torch.manual_seed(int(weights_root.generate_state(1)[0]))
             self.policy = new_policy(num_features, tuple(config.hidden)).to(self.device)
             self.critic = new_critic(num_critic_features, tuple(config.critic_hidden)).to(self.device)
-            self.equity = Equity(rules) if config.objective == "match" else None
+            self.equity = new_equity_learner(rules, 1 + len(config.pool_bots)) if config.objective == "match" else None
         self.average = copy.deepcopy(self.policy).requires_grad_(False)
         self.magnet = copy.deepcopy(self.average) if config.algorithm == "mmd" else None
         bounds = [config.hands * part // config.shards for part in range(config.shards + 1)]
@@ -163,7 +163,7 @@ class Learner:
             self.magnet.load_state_dict(self.average.state_dict())
         every = self.config.snapshot_every
         if self.config.pool_share > 0 and self.num_steps // every > (self.num_steps - num_steps) // every:
-            self.pool.add_snapshot(self.average, self.num_steps)
+            self.pool.add_snapshot(self.average, self.num_steps, self.shards)
         return facts
 
     def _play(self) -> tuple[list[Batch], int, dict[str, float]]:
@@ -187,24 +187,22 @@ class Learner:
         return batches, int(num_steps), facts
 
     def _price(
-        self, equity: Equity, batches: list[Batch], starts: list[tuple[np.ndarray, np.ndarray]]
+        self, learner: EquityLearner, batches: list[Batch], starts: list[tuple[np.ndarray, np.ndarray]]
     ) -> dict[str, float]:
         """Blend what hands did to the chances to win the match into the rewards, and learn those chances."""
-        config, rules = self.config, self.config.rules
-        seats = np.arange(rules.num_players) % rules.num_sides
+        config, num_sides = self.config, self.config.rules.num_sides
+        seats = np.arange(self.config.rules.num_players) % num_sides
         share = min(max(self.progress() - config.match_from, 0) / 0.2, 1.0)  # over a fifth of the run
         hands = []
         for shard, batch, (scores, dealers) in zip(self.shards, batches, starts, strict=True):
-            before = scores[:, : rules.num_sides]
-            after = equity.estimate_after(shard.tables)
-            gains = after - equity.estimate(before, dealers)
+            before, tables, kinds = scores[:, :num_sides], shard.tables, self.pool.list_kinds(shard)
+            after = learner.equity.estimate_after(tables, kinds)
+            gains = after - learner.equity.estimate(before, dealers, kinds)
             batch.rewards *= 1 - share
             batch.rewards += share * config.match_scale * gains[:, seats].reshape(-1)
-            hands.append((before, dealers, after))
-        scores, dealers, after = (
-            np.concatenate(self.ranks.gather(np.concatenate(parts))) for parts in zip(*hands, strict=True)
-        )
-        loss = equity.learn(scores, dealers, after, self.generator)
+            deltas = tables["deltas"][:, :num_sides]
+            hands.append(SettledHands(before, dealers, kinds, tables["pitcher"], deltas, after))
+        loss = learner.learn(SettledHands.join(hands, self.ranks.gather), self.generator)
         return {"losses/equity": loss, "charts/match_share": share}
 
     def _judge(self, compute: Callable[..., torch.Tensor], batch: Batch, lengths: np.ndarray) -> np.ndarray:

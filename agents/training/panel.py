@@ -58,7 +58,7 @@ class Panel:
     def __init__(self, total_steps: int, console: Console) -> None:
         self.console = console
         self._total = total_steps
-        self._margins = ""
+        self._margins = self._pool = ""
         self._started = time.perf_counter()
         self._first_step: int | None = None
         self._line_at = 0.0
@@ -111,21 +111,23 @@ class Panel:
         )
 
     def _write_lines(self, facts: dict[str, float]) -> tuple[str, ...]:
-        members = sorted((value, name) for name, value in facts.items() if name.startswith("pool/"))
-        pool = ", ".join(f"{name.removeprefix('pool/')} {value:+.2f}" for value, name in members[:_SHOWN_MEMBERS])
         lines = {
             "time": describe_time(facts),
             "losses": describe_losses(facts),
             "ahead of": self._margins,
-            "pool": pool,
+            "pool": self._pool,
         }
         return tuple(f"{name:<10}{text}" for name, text in lines.items() if text)
 
-    def show_margins(self, results: list[Result]) -> None:
-        """Keep the latest margins in view: points a hand above each opponent."""
+    def show_margins(self, results: list[Result], members: dict[str, list[float]]) -> None:
+        """Keep the latest margins in view: points a hand above each opponent, and above the hardest of the pool."""
         self._margins = describe_margins(results)
+        hardest = sorted(members.items(), key=lambda item: item[1][0])[:_SHOWN_MEMBERS]
+        self._pool = ", ".join(f"{name} {margin:+.2f} ± {half:.2f}" for name, (margin, half) in hardest)
         if self._progress is None:
             self.print(f"points a hand ahead of {self._margins}")
+            if self._pool:
+                self.print(f"and of the pool's hardest, lately: {self._pool}")
 
 
 def show_results(results: list[Result], console: Console) -> None:

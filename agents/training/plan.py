@@ -5,6 +5,7 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import torch
 from rich.console import Console
 from rich.table import Table
 
@@ -50,12 +51,17 @@ def _time_evaluations(config: Config, learner: Learner) -> float:
 
 
 def _describe_networks(learner: Learner) -> dict[str, str]:
-    parts = {"policy": learner.policy, "critic": learner.critic, "match equity": learner.equity}
+    equity = None if learner.equity is None else learner.equity.equity
+    parts: dict[str, torch.nn.Module | None] = {
+        "policy": learner.policy,
+        "critic": learner.critic,
+        "match equity": equity,
+    }
     rows = {}
     for name, network in parts.items():
         if network is not None:
             layers = next(iter(network.state_dict().values())).shape[0]
-            count = sum(parameter.numel() for parameter in network.parameters())
+            count = sum(tensor.numel() for tensor in network.state_dict().values())
             rows[name] = f"{count:,} parameters, from {layers:,} features"
     return rows
 
@@ -88,7 +94,7 @@ def _describe_memory(config: Config, learner: Learner) -> str:
     sizes = [_count_bytes(shard) for shard in learner.shards]
     factor = learner.ranks.num_ranks * config.hands / learner.config.hands / _MEBI
     tables, store = (factor * sum(size[part] for size in sizes) for part in ("tables", "store"))
-    networks = [learner.policy, learner.critic, learner.average, learner.magnet, learner.equity]
+    networks = [learner.policy, learner.critic, learner.average, learner.magnet]
     weights = sum(4 * p.numel() for network in networks if network is not None for p in network.parameters())
     weights += 8 * sum(p.numel() for network in (learner.policy, learner.critic) for p in network.parameters())  # Adam
     return (

@@ -1,7 +1,9 @@
 """The opponent pool: bots and frozen snapshots that play some seats, the harder to beat the more often."""
 
 import copy
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,7 +14,7 @@ from agents.training.parallel import Ranks
 from agents.training.rollout import AgentPlayer, NetworkPlayer, Player, Shard, reward_points
 from pitch_env.rules import Rules
 
-_MEMORY = 0.98  # how much of a member's margin is remembered from one update to the next
+_MEMORY = 0.98  # how much of what is known of a member is kept from one update to the next
 _FLOOR = 0.25  # the easiest member is still met this often, relative to the hardest
 
 
@@ -24,15 +26,27 @@ class Member:
         name: shown in tables.
         player: who decides.
         network: its network, None for a bot.
-        margin: running mean of the learner's points a hand ahead of it.
-        num_hands: hands the margin comes from.
+        sums: float64 (3,) of the hands it was met in, older ones fading: their number, the learner's points ahead, and
+            the squares of these.
     """
 
     name: str
     player: Player
     network: Trunk | None = None
-    margin: float = 0.0
-    num_hands: int = 0
+    sums: np.ndarray = field(default_factory=lambda: np.zeros(3))
+
+    @property
+    def margin(self) -> float:
+        """Points a hand the learner has lately been ahead of it."""
+        return float(self.sums[1] / self.sums[0]) if self.sums[0] else 0.0
+
+    @property
+    def half(self) -> float:
+        """Half the width of the 95 % interval of the margin."""
+        if self.sums[0] < 2:
+            return math.inf
+        variance = max(float(self.sums[2] / self.sums[0]) - self.margin**2, 0.0)
+        return 1.96 * math.sqrt(variance / float(self.sums[0]))
 
 
 class Pool:
@@ -41,8 +55,8 @@ class Pool:
     Args:
         rules: what is played.
         bots: names of agents that are members from the start.
-        share: share of the tables at which a member sits; there it plays each side with even odds, and at least one
-            side is the learner's and one the member's.
+        share: share of the matches at which a member sits; there it plays one side or more, as many as the learner
+            leaves it, any number of which is as likely.
         max_snapshots: snapshots kept; when there are more the middle one goes, so that the oldest and the newest stay.
     """
 
@@ -50,13 +64,17 @@ class Pool:
         self.rules, self.share, self.max_snapshots = rules, share, max_snapshots
         self.members = [Member(name, AgentPlayer(agents.load(name, rules))) for name in bots]
 
-    def add_snapshot(self, network: Trunk, num_steps: int) -> None:
-        """Freeze a copy of a network as a member."""
+    def add_snapshot(self, network: Trunk, num_steps: int, shards: list[Shard]) -> None:
+        """Freeze a copy of a network as a member; where one goes for it, the learner takes over its seats."""
         frozen = copy.deepcopy(network).requires_grad_(False)
         self.members.append(Member(f"step {num_steps:,}", _play_network(frozen), frozen))
         snapshots = [member for member in self.members if member.network is not None]
         if len(snapshots) > self.max_snapshots:
-            self.members.remove(snapshots[len(snapshots) // 2])
+            number = 1 + self.members.index(snapshots[len(snapshots) // 2])
+            del self.members[number - 1]
+            for shard in shards:
+                shard.seat_players[shard.seat_players == number] = 0
+                shard.seat_players[shard.seat_players > number] -= 1
 
     def weigh(self) -> np.ndarray:
         """Probability of each member to be met: higher the less the learner beats it."""
@@ -67,48 +85,59 @@ class Pool:
         return weights / weights.sum()
 
     def seat(self, shard: Shard) -> None:
-        """Seat members at a shard's tables for the next hand; a member's number is its place in the list plus 1."""
-        num_tables, num_seats = shard.seat_players.shape
-        generator = shard.generator
-        shard.seat_players[:] = 0
-        num_mixed = round(self.share * num_tables) if self.members else 0
-        if num_mixed == 0:
+        """Seat members at those of a shard's tables where a match begins, for all of it.
+
+        A member's number is its place in the list plus 1.
+        """
+        places = np.flatnonzero(shard.tables["num_hands"] == 0)
+        shard.seat_players[places] = 0
+        if not self.members or not self.share:
             return
-        places = generator.permutation(num_tables)[:num_mixed]
+        generator, num_sides = shard.generator, self.rules.num_sides
+        num_mixed = int(self.share * len(places) + generator.random())
+        places = generator.permutation(places)[:num_mixed]
         chosen = 1 + generator.choice(len(self.members), num_mixed, p=self.weigh())
-        num_sides = self.rules.num_sides
-        is_member = generator.random((num_mixed, num_sides)) < 0.5
-        learner_sides = generator.integers(num_sides, size=num_mixed)
-        member_sides = (learner_sides + generator.integers(1, num_sides, size=num_mixed)) % num_sides
-        rows = np.arange(num_mixed)
-        is_member[rows, learner_sides] = False
-        is_member[rows, member_sides] = True
-        by_seat = is_member[:, np.arange(num_seats) % num_sides]
+        num_own = generator.integers(1, num_sides, size=num_mixed)  # sides of the learner
+        is_member = generator.permuted(np.tile(np.arange(num_sides), (num_mixed, 1)), axis=1) >= num_own[:, None]
+        by_seat = is_member[:, np.arange(self.rules.num_players) % num_sides]
         shard.seat_players[places] = np.where(by_seat, chosen[:, None], 0)
+
+    def list_kinds(self, shard: Shard) -> np.ndarray:
+        """Who plays each side, for the equity: 0 the learner or a snapshot, else a bot's number; int64 (N, sides)."""
+        is_bot = np.array([0, *(member.network is None for member in self.members)], np.int64)
+        players = shard.seat_players[:, : self.rules.num_sides]
+        return players * is_bot[players]  # bots are the first members
 
     def score(self, shards: list[Shard], ranks: Ranks) -> dict[str, float]:
         """Take in how the learner did against each member in the hands just played; returns facts for the log."""
-        sums = np.zeros((len(self.members), 2))  # of the learner's points ahead, and of hands
+        sums = np.zeros((len(self.members), 3))
         for shard in shards if self.members else ():
             points = reward_points(shard.tables)
+            is_own = shard.seat_players == 0
             for number in range(1, len(self.members) + 1):
                 is_other = shard.seat_players == number
                 is_met = is_other.any(1)
-                is_own = shard.seat_players == 0
                 own = (points * is_own)[is_met].sum(1) / is_own[is_met].sum(1)
                 other = (points * is_other)[is_met].sum(1) / is_other[is_met].sum(1)
-                sums[number - 1] += (own - other).sum(), is_met.sum()
+                ahead = (own - other).astype(np.float64)
+                sums[number - 1] += len(ahead), ahead.sum(), np.square(ahead).sum()
         facts = {}
-        for member, (total, num_hands) in zip(self.members, ranks.add_up(sums), strict=True):
-            if num_hands:
-                weight = _MEMORY if member.num_hands else 0.0
-                member.margin = weight * member.margin + (1 - weight) * total / num_hands
-                member.num_hands += int(num_hands)
-                facts[f"pool/{member.name}"] = float(member.margin)
+        for member, more in zip(self.members, ranks.add_up(sums), strict=True):
+            if more[0]:
+                member.sums = _MEMORY * member.sums + more
+                facts[f"pool/{member.name}"] = member.margin
         return facts
 
-    def restore(self, notes: list[dict], weights: list[dict[str, torch.Tensor]], like: Trunk) -> None:
-        """Put the members of a checkpoint back: their names and margins, and weights of those that are snapshots."""
+    def describe(self) -> dict[str, list[float]]:
+        """Margin over each member that was met, and half the width of its 95 % interval."""
+        return {member.name: [member.margin, member.half] for member in self.members if member.sums[0] >= 2}
+
+    def pack(self) -> list[dict[str, Any]]:
+        """Names and sums of all members, JSON-ready, for a checkpoint."""
+        return [{"name": member.name, "sums": member.sums.tolist()} for member in self.members]
+
+    def restore(self, notes: list[dict[str, Any]], weights: list[dict[str, torch.Tensor]], like: Trunk) -> None:
+        """Put the members of a checkpoint back, as `pack` gave them, with the weights of those that are snapshots."""
         bots = {member.name: member for member in self.members if member.network is None}
         self.members = []
         for note, tensors in zip(notes, weights, strict=True):
@@ -118,7 +147,7 @@ class Pool:
                 member = Member(note["name"], _play_network(network), network)
             else:
                 member = bots[note["name"]]
-            member.margin, member.num_hands = note["margin"], note["num_hands"]
+            member.sums = np.array(note["sums"])
             self.members.append(member)
 
     def players(self) -> list[Player]:

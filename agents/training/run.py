@@ -19,6 +19,8 @@ from torch.utils.tensorboard import SummaryWriter
 
 import agents
 from agents.arena import Result, play_duplicate
+from agents.critic import CRITIC_FILE, write_critic
+from agents.equity import EQUITY_FILE, write_equity
 from agents.policy import PolicyAgent, PolicySpec, write_atomically, write_policy
 from agents.training.checkpoint import list_checkpoints, resume_latest, write_checkpoint
 from agents.training.config import Config
@@ -28,6 +30,7 @@ from agents.training.parallel import Ranks
 from agents.training.report import describe_results, write_hands, write_hyperparameters, write_scalars
 
 POLICY_FILE = "policy.safetensors"
+POOL_FILE = "pool.csv"
 _PACKAGES = ("numpy", "numba", "torch", "gymnasium", "pettingzoo", "safetensors")
 
 
@@ -183,6 +186,7 @@ class Run:
             with self._guard_writing():
                 write_atomically(self.folder / "evaluation.json", text.encode())
             show_results(results, self.panel.console)
+        self.ranks.find_max(0)  # nobody leaves before the first has written: after a kill all are needed again
         return results
 
     def close(self) -> None:
@@ -228,10 +232,24 @@ class Run:
                 "steps": self.learner.num_steps,
                 "seconds": self._seconds,
                 "margins": {result.opponent: result.margin for result in results},
+                "pool": self.learner.pool.describe(),
             }
         )
-        self.panel.show_margins(results)
+        self._write_pool_history()
+        self.panel.show_margins(results, self._evaluations[-1]["pool"])
         return results
+
+    def _write_pool_history(self) -> None:
+        """A table of margins against every member of the pool over time: a fall is forgetting, or going in circles."""
+        rows = [
+            f"{evaluation['steps']},{name},{margin:.4f},{half:.4f}"
+            for evaluation in self._evaluations
+            for name, (margin, half) in evaluation["pool"].items()
+        ]
+        if self.is_first and rows:
+            with self._guard_writing():
+                text = "\n".join(["steps,member,margin,half_width", *rows, ""])
+                write_atomically(self.folder / POOL_FILE, text.encode())
 
     def save(self) -> None:
         """Write the checkpoint and the policy."""
@@ -242,3 +260,8 @@ class Run:
             write_checkpoint(self._checkpoints, self.learner, notes, self.config.keep_checkpoints)
             if self.is_first:
                 write_policy(self.folder / POLICY_FILE, self.policy_spec(), self.learner.average.state_dict())
+                hidden, is_privileged = tuple(self.config.critic_hidden), self.config.privileged_critic
+                weights = self.learner.critic.state_dict()
+                write_critic(self.folder / CRITIC_FILE, self.config.rules, hidden, is_privileged, weights)
+                if self.learner.equity is not None:
+                    write_equity(self.folder / EQUITY_FILE, self.learner.equity.equity)

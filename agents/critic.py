@@ -1,0 +1,148 @@
+"""A trained critic as a file: what each seat may expect of a hand, judged with all cards open.
+
+The file is data only and of the same make as a policy's. Policies never read it; the arena takes the luck of the deal
+out of its margins with it, see `agents.arena.variate`.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as save_tensors
+
+from agents.encoding import encode_row
+from agents.network import new_critic
+from agents.policy import check_rules, write_atomically
+from pitch_env.cards import NUM_SUITS
+from pitch_env.engine import apply_action
+from pitch_env.kernels import kernel
+from pitch_env.observation import COMPACT_SIZE, LAYOUT_VERSION, MOST_ACTIVE, layout, list_hidden, num_hidden_features
+from pitch_env.rules import Rules
+
+CRITIC_FILE = "critic.safetensors"
+FORMAT, FORMAT_VERSION = "pitch-critic", 1
+_HEAD = "pitch"
+_DEALS_AT_ONCE = 1024
+_PASS = 0
+
+
+@kernel
+def _encode_deals(tables, is_privileged, form, hidden_start, features, lengths):
+    # every seat's turn to bid after passes alone, a row each; the tables are left there
+    order = np.empty(NUM_SUITS, np.int64)
+    words = np.empty((1, COMPACT_SIZE // 8), np.uint64)
+    compact = words.view(np.uint8)
+    active = np.empty(MOST_ACTIVE, np.int32)
+    row = 0
+    for i in range(tables.shape[0]):
+        t = tables[i]
+        for turn in range(t.num_players):
+            if turn > 0:
+                apply_action(t, _PASS)
+            num = encode_row(t, t.seat, order, compact, words, form, active)
+            for index in range(num):
+                features[row, index] = active[index]
+            if is_privileged:
+                num_hidden = list_hidden(t, t.seat, order, hidden_start, active)
+                for index in range(num_hidden):
+                    features[row, num + index] = active[index]
+                num += num_hidden
+            lengths[row] = num
+            row += 1
+
+
+class Critic:
+    """Values deals.
+
+    Args:
+        rules: what it was trained for.
+        network: from the features of a seat to act, the hidden hands' too if `is_privileged`, to one value.
+        name: shown in errors.
+    """
+
+    def __init__(
+        self, rules: Rules, network: torch.nn.Module, is_privileged: bool = True, name: str = "critic"
+    ) -> None:
+        self.rules, self.network, self.is_privileged, self.name = rules, network, is_privileged, name
+
+    def value_deals(self, tables: np.ndarray) -> np.ndarray:
+        """What the hands of fresh deals, (N,), are worth to the seats, float64 (N, players), in the order of bidding.
+
+        Each seat is valued where it would bid if all before it had passed, the positions that training knows best. The
+        unit is the critic's own: what it was trained for times a constant.
+        """
+        form, num_players = layout(self.rules.num_players), self.rules.num_players
+        most = form.max_active + (num_players - 1) * self.rules.hand_size
+        values = []
+        for start in range(0, len(tables), _DEALS_AT_ONCE):
+            part = tables[start : start + _DEALS_AT_ONCE].copy()
+            features = np.zeros((len(part) * num_players, most), np.int16)
+            lengths = np.zeros(len(features), np.uint8)
+            _encode_deals(part, self.is_privileged, form.form, form.size, features, lengths)
+            with torch.inference_mode():
+                values.append(self.network(features, lengths)[:, 0].numpy().astype(np.float64))
+        return np.concatenate([np.zeros(0), *values]).reshape(len(tables), num_players)
+
+
+def write_critic(
+    path: str | Path,
+    rules: Rules,
+    hidden: tuple[int, ...],
+    is_privileged: bool,
+    weights: dict[str, torch.Tensor],
+    notes: dict[str, Any] | None = None,
+) -> None:
+    """Write a critic, whole or not at all."""
+    head = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "rules": rules.to_dict(),
+        "hidden": list(hidden),
+        "layout_version": LAYOUT_VERSION,
+        "is_privileged": is_privileged,
+        "notes": notes or {},
+    }
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
+    write_atomically(path, save_tensors(tensors, {_HEAD: json.dumps(head)}))
+
+
+def read_critic(path: str | Path, rules: Rules | None = None) -> Critic:
+    """Read a critic.
+
+    Args:
+        path: the file, or a run folder that holds one.
+        rules: if given, what it is to be used for.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if it is no critic, or one for another layout or other rules; the text says what differs.
+    """
+    path = Path(path) / CRITIC_FILE if Path(path).is_dir() else Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no critic file {path}: training writes one beside its policy")
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            head = json.loads((file.metadata() or {}).get(_HEAD, "null"))
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (not a dict)
+        if not isinstance(head, dict) or head.get("format") != FORMAT:
+            raise ValueError(f"its head does not say {FORMAT!r}")
+        for key, own in (("format_version", FORMAT_VERSION), ("layout_version", LAYOUT_VERSION)):
+            if head[key] != own:
+                raise ValueError(f"its {key} is {head[key]!r}; this version reads {own}")
+        trained, hidden = Rules.from_dict(head["rules"]), tuple(int(size) for size in head["hidden"])
+        if not 1 <= len(hidden) <= 16 or not all(1 <= size <= 16_384 for size in hidden):
+            raise ValueError(f"hidden is a list of layer sizes, not {head['hidden']!r}")
+        is_privileged = bool(head["is_privileged"])
+        num_features = layout(trained.num_players).size
+        if is_privileged:
+            num_features += num_hidden_features(trained.num_players)
+        network = new_critic(num_features, hidden)
+        network.load_state_dict(weights)
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"{path} is no usable critic: {error}") from None
+    if rules is not None:
+        check_rules(trained, rules, str(path))
+    return Critic(trained, network.eval(), is_privileged, str(path))

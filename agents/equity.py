@@ -1,0 +1,183 @@
+"""Match equity: each side's chance to win the match when a hand begins, from the scores and the dealer.
+
+Only the pitcher's side can win (R19), so a hand is worth more than its points: what it does to these chances. Two
+sides have a table of all scores, solved by value iteration from how hands end; more have a small network. Both are
+published as data: safetensors and a JSON head, like policies.
+"""
+
+import json
+from abc import abstractmethod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as save_tensors
+from torch import nn
+
+from agents.policy import check_rules, write_atomically
+from pitch_env.observation import MAX_NEED, MIN_NEED
+from pitch_env.rules import Rules
+from pitch_env.table import MATCH_OVER, NOBODY
+
+FORMAT = "pitch-equity"
+FORMAT_VERSION = 1
+EQUITY_FILE = "equity.safetensors"
+NUM_NEEDS = MAX_NEED - MIN_NEED + 1
+_HEAD = "pitch"
+_HIDDEN = 64
+
+
+class Equity(nn.Module):
+    """Chances of all sides. Sides are told apart by their place counted from the dealer's, never by their number.
+
+    Args:
+        rules: what is played.
+        num_kinds: kinds of players that are told apart while learning; everybody is of kind 0 if nothing is said, and
+            that is what is published.
+    """
+
+    def __init__(self, rules: Rules, num_kinds: int = 1) -> None:
+        super().__init__()
+        self.rules, self.num_kinds = rules, num_kinds
+
+    @abstractmethod
+    def forward(self, needs: torch.Tensor, kinds: torch.Tensor) -> torch.Tensor:
+        """Log of the chances of the sides from the dealer's on, float32 (N, sides).
+
+        Args:
+            needs: int64 (N, sides) points to the target, see `encode`.
+            kinds: int64 (N, sides) who plays each.
+        """
+
+    @abstractmethod
+    def pick_published(self) -> dict[str, torch.Tensor]:
+        """The part of the state that is about players of kind 0."""
+
+    def list_sides(self, dealers: np.ndarray) -> np.ndarray:
+        """The sides from the dealer's on, int64 (N, sides)."""
+        num_sides = self.rules.num_sides
+        return (dealers.astype(np.int64)[:, None] + np.arange(num_sides)) % num_sides
+
+    def encode(
+        self, scores: np.ndarray, dealers: np.ndarray, kinds: np.ndarray | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Needs, as whole numbers from 0 to `NUM_NEEDS` - 1, and kinds, of the sides from the dealer's on."""
+        sides = self.list_sides(dealers)
+        needs = np.clip(self.rules.target - np.take_along_axis(scores.astype(np.int64), sides, 1), MIN_NEED, MAX_NEED)
+        found = np.zeros_like(needs) if kinds is None else np.take_along_axis(kinds.astype(np.int64), sides, 1)
+        return torch.from_numpy(needs - MIN_NEED), torch.from_numpy(found)
+
+    def estimate(self, scores: np.ndarray, dealers: np.ndarray, kinds: np.ndarray | None = None) -> np.ndarray:
+        """Chance of each side, float32 (N, sides), when a hand begins.
+
+        Args:
+            scores: whole numbers (N, sides).
+            dealers: whole numbers (N,) seat that deals the hand.
+            kinds: whole numbers (N, sides) who plays each side; None: everybody is alike.
+        """
+        with torch.inference_mode():
+            chances = self(*self.encode(scores, dealers, kinds)).exp().numpy()
+        found = np.empty_like(chances)
+        np.put_along_axis(found, self.list_sides(dealers), chances, 1)
+        return found
+
+    def estimate_after(self, tables: np.ndarray, kinds: np.ndarray | None = None) -> np.ndarray:
+        """The same at the end of a hand, array of `TABLE` (N,): of the next one, or of the match if it is over.
+
+        A match that was cut off is worth the same to all.
+        """
+        num_sides = self.rules.num_sides
+        dealers = (tables["dealer"].astype(np.int64) + 1) % self.rules.num_players
+        chances = self.estimate(tables["scores"][:, :num_sides], dealers, kinds)
+        is_over = tables["phase"] == MATCH_OVER
+        winners = tables["winner"].astype(np.int64)
+        chances[is_over] = 0
+        is_won = is_over & (winners != NOBODY)
+        chances[is_won, winners[is_won]] = 1
+        chances[is_over & ~is_won] = 1 / num_sides
+        return chances
+
+
+class EquityTable(Equity):
+    """The chance of the dealer's side for every pair of needs; the deal goes to the other side after every hand."""
+
+    chances: torch.Tensor
+
+    def __init__(self, rules: Rules, num_kinds: int = 1) -> None:
+        super().__init__(rules, num_kinds)
+        shape = (num_kinds, num_kinds, NUM_NEEDS, NUM_NEEDS)  # kinds and needs, the dealer's side first
+        self.register_buffer("chances", torch.full(shape, 0.5))
+
+    def forward(self, needs: torch.Tensor, kinds: torch.Tensor) -> torch.Tensor:
+        own = self.chances[kinds[:, 0], kinds[:, 1], needs[:, 0], needs[:, 1]]
+        return torch.stack([own, 1 - own], 1).log()
+
+    def pick_published(self) -> dict[str, torch.Tensor]:
+        return {"chances": self.chances[:1, :1]}
+
+
+class EquityNetwork(Equity):
+    """A multilayer perceptron on the sum of one vector for each side, by its place, kind and need."""
+
+    def __init__(self, rules: Rules, num_kinds: int = 1) -> None:
+        super().__init__(rules, num_kinds)
+        self.embed = nn.EmbeddingBag(num_kinds * rules.num_sides * NUM_NEEDS, _HIDDEN, mode="sum")
+        self.hidden = nn.Linear(_HIDDEN, _HIDDEN)
+        self.head = nn.Linear(_HIDDEN, rules.num_sides)
+        nn.init.normal_(self.embed.weight, 0, 0.1)
+        nn.init.zeros_(self.head.weight)
+        nn.init.zeros_(self.head.bias)
+
+    def forward(self, needs: torch.Tensor, kinds: torch.Tensor) -> torch.Tensor:
+        num_sides = self.rules.num_sides
+        inputs = needs + NUM_NEEDS * (torch.arange(num_sides) + num_sides * kinds)
+        return torch.log_softmax(self.head(torch.relu(self.hidden(torch.relu(self.embed(inputs))))), 1)
+
+    def pick_published(self) -> dict[str, torch.Tensor]:
+        embed = self.embed.weight[: self.rules.num_sides * NUM_NEEDS]
+        return {**self.state_dict(), "embed.weight": embed}
+
+
+def new_equity(rules: Rules, num_kinds: int = 1) -> EquityTable | EquityNetwork:
+    """An equity that knows nothing yet: a table for two sides, a network for more."""
+    return EquityTable(rules, num_kinds) if rules.num_sides == 2 else EquityNetwork(rules, num_kinds)
+
+
+def write_equity(path: str | Path, equity: Equity) -> None:
+    """Write an equity file, whole or not at all."""
+    head = {"format": FORMAT, "format_version": FORMAT_VERSION, "rules": equity.rules.to_dict()}
+    tensors = {name: tensor.detach().contiguous() for name, tensor in equity.pick_published().items()}
+    write_atomically(path, save_tensors(tensors, {_HEAD: json.dumps(head)}))
+
+
+def read_equity(path: str | Path, rules: Rules | None = None) -> Equity:
+    """Read an equity file.
+
+    Args:
+        path: the file.
+        rules: if given, what it is to be used for.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if it is no equity file, or one for other rules; the text says what differs.
+    """
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"there is no equity file {path}")
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            head: Any = json.loads((file.metadata() or {}).get(_HEAD, "null"))
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (not a dict)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise ValueError(f"{path} is not an equity file: {error}") from None
+    if not isinstance(head, dict) or head.get("format") != FORMAT or head.get("format_version") != FORMAT_VERSION:
+        raise ValueError(f"{path} is not an equity file of this version: its head does not say {FORMAT!r}")
+    try:
+        equity = new_equity(Rules.from_dict(head["rules"]))
+        equity.load_state_dict(tensors)
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"{path} cannot be used: {error}") from None
+    if rules is not None:
+        check_rules(equity.rules, rules, str(path))
+    return equity.eval()
