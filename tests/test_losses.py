@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from agents.training.losses import (
+    compiled_policy_loss,
     estimate_advantages,
     masked_entropy,
     masked_kl,
@@ -126,3 +127,34 @@ def test_lambda_one_gives_the_final_reward_as_return():
     values = np.array([0.5, -0.5, 2.0, 0.0], np.float32)
     _, returns = estimate_advantages(streams, values, np.array([3.0], np.float32), 1.0)
     assert returns.tolist() == pytest.approx([3.0] * 4)
+
+
+@pytest.mark.parametrize("has_magnet", [False, True])
+def test_the_compiled_loss_and_its_gradient_are_those_of_the_plain_one(has_magnet):
+    generator = np.random.default_rng(4)
+    num = 300
+    is_legal = generator.random((num, 57)) < 0.2
+    actions = generator.integers(57, size=num)
+    is_legal[np.arange(num), actions] = True  # the only legal one in some rows
+    is_legal[:20] = False
+    is_legal[np.arange(20), actions[:20]] = True
+    old = np.log(generator.uniform(0.05, 1, num)).astype(np.float32)
+    advantages, weights = generator.normal(size=(2, num)).astype(np.float32)
+    magnet = (3 * generator.normal(size=(num, 57))).astype(np.float32) if has_magnet else None
+    start = (3 * generator.normal(size=(num, 57))).astype(np.float32)
+
+    plain_logits = torch.tensor(start, requires_grad=True)
+    arrays = [torch.from_numpy(array) for array in (is_legal, actions, old, advantages, abs(weights))]
+    plain = policy_loss(plain_logits, *arrays, 0.2, None if magnet is None else torch.from_numpy(magnet), 0.3)
+    (3 * plain.loss).backward()
+
+    masks = np.packbits(np.pad(is_legal, ((0, 0), (0, 7))), axis=1, bitorder="little").view(np.uint64)[:, 0]
+    logits = torch.tensor(start, requires_grad=True)
+    found = compiled_policy_loss(logits, masks, actions, old, advantages, abs(weights), 0.2, magnet, 0.3)
+    (3 * found.loss).backward()
+    for name in ("loss", "magnet_kl", "entropy", "approx_kl", "clip_fraction"):
+        values = [getattr(terms, name).item() for terms in (found, plain)]
+        assert values[0] == pytest.approx(values[1], rel=1e-4, abs=1e-6), name
+    assert found.clip_fraction > 0.1
+    torch.testing.assert_close(logits.grad, plain_logits.grad, rtol=1e-4, atol=1e-7)
+    assert (logits.grad[torch.from_numpy(~is_legal)] == 0).all()

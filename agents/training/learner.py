@@ -19,7 +19,14 @@ import torch
 from agents.network import new_critic, new_policy
 from agents.training.config import Config
 from agents.training.equity import EquityLearner, SettledHands, new_equity_learner
-from agents.training.losses import action_value_loss, estimate_advantages, policy_loss, value_loss
+from agents.training.losses import (
+    PolicyTerms,
+    action_value_loss,
+    compiled_policy_loss,
+    estimate_advantages,
+    policy_loss,
+    value_loss,
+)
 from agents.training.parallel import Ranks
 from agents.training.pool import Pool
 from agents.training.report import describe_decisions, describe_hands
@@ -298,6 +305,40 @@ class Learner:
             torch._foreach_lerp_(list(self.average.parameters()), list(self.policy.parameters()), 1 - decay)
         return terms
 
+    def _find_policy_terms(self, logits: torch.Tensor, batch: Batch, rows: np.ndarray, lesson: Lesson) -> PolicyTerms:
+        config, masks = self.config, batch.masks[rows]
+        kept = (batch.actions, batch.log_probs, lesson.advantages, lesson.entropy_weights)
+        actions, log_probs, advantages, weights = (part[rows] for part in kept)
+        magnet = None if lesson.magnet_logits is None else lesson.magnet_logits[rows]
+        if self.device.type == "cpu":
+            return compiled_policy_loss(
+                logits,
+                masks,
+                actions,
+                log_probs,
+                advantages,
+                weights,
+                config.clip,
+                magnet,
+                config.magnet_weight,
+            )
+
+        def tensor(array: np.ndarray) -> torch.Tensor:
+            return torch.from_numpy(array).to(self.device)
+
+        bits = np.unpackbits(masks.view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
+        return policy_loss(
+            logits,
+            tensor(bits[:, :NUM_ACTIONS]).bool(),
+            tensor(actions),
+            tensor(log_probs),
+            tensor(advantages),
+            tensor(weights),
+            config.clip,
+            None if magnet is None else tensor(magnet),
+            config.magnet_weight,
+        )
+
     def _differentiate(
         self, batch: Batch, rows: np.ndarray, lesson: Lesson
     ) -> tuple[list[torch.Tensor], dict[str, float]]:
@@ -318,18 +359,7 @@ class Learner:
                 {"losses/policy_loss": loss, "losses/approx_kl": torch.zeros(()), "losses/entropy": torch.zeros(())}
             )
         else:
-            bits = np.unpackbits(batch.masks[rows].view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
-            terms = policy_loss(
-                logits,
-                torch.from_numpy(bits[:, :NUM_ACTIONS]).to(self.device).bool(),
-                tensor(batch.actions),
-                tensor(batch.log_probs),
-                tensor(lesson.advantages),
-                tensor(lesson.entropy_weights),
-                self.config.clip,
-                None if lesson.magnet_logits is None else tensor(lesson.magnet_logits),
-                self.config.magnet_weight,
-            )
+            terms = self._find_policy_terms(logits, batch, rows, lesson)
             loss = terms.loss
             facts["losses/policy_loss"] = loss
             facts["losses/entropy"] = terms.entropy

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from pitch_env.kernels import kernel
+from pitch_env.cards import NUM_ACTIONS
+from pitch_env.kernels import ONE, U64, kernel
 
 ILLEGAL_LOGIT = -1e9  # finite: an infinite one turns entropies into NaN
 
@@ -92,6 +93,114 @@ def policy_loss(
         approx_kl=approx_kl,
         clip_fraction=clip_fraction,
     )
+
+
+@kernel
+def _judge_rows(
+    logits, masks, actions, old_log_probs, advantages, weights, clip, magnet_logits, magnet_weight, gradient, sums
+):
+    """Gradient of the loss by each logit; adds each row's objective, magnet's KL, entropy, KL and clipping to sums."""
+    num_rows = logits.shape[0]
+    has_magnet = magnet_logits.shape[0] > 0
+    lowest, highest = np.float32(1 - clip), np.float32(1 + clip)
+    legal = np.empty(NUM_ACTIONS, np.int64)
+    log_probs = np.empty(NUM_ACTIONS, np.float32)
+    probs = np.empty(NUM_ACTIONS, np.float32)
+    behind = np.empty(NUM_ACTIONS, np.float32)  # log-probability less the magnet's
+    for i in range(num_rows):
+        num = 0
+        top = magnet_top = np.float32(-np.inf)
+        for action in range(NUM_ACTIONS):
+            if (masks[i] >> U64(action)) & ONE:
+                legal[num] = action
+                num += 1
+                top = max(top, logits[i, action])
+                if has_magnet:
+                    magnet_top = max(magnet_top, magnet_logits[i, action])
+        total = magnet_total = np.float32(0)
+        for place in range(num):
+            probs[place] = np.exp(logits[i, legal[place]] - top)
+            total += probs[place]
+            if has_magnet:
+                magnet_total += np.exp(magnet_logits[i, legal[place]] - magnet_top)
+        log_total, magnet_log_total = np.log(total), np.log(magnet_total) if has_magnet else np.float32(0)
+        taken = entropy = kl = np.float32(0)
+        for place in range(num):
+            action = legal[place]
+            log_probs[place] = logits[i, action] - top - log_total
+            probs[place] /= total
+            entropy -= probs[place] * log_probs[place]
+            if has_magnet:
+                behind[place] = log_probs[place] - (magnet_logits[i, action] - magnet_top - magnet_log_total)
+                kl += probs[place] * behind[place]
+            if action == actions[i]:
+                taken = log_probs[place]
+        log_ratio = taken - old_log_probs[i]
+        ratio = np.exp(log_ratio)
+        plain, clipped = ratio * advantages[i], np.float32(min(max(ratio, lowest), highest)) * advantages[i]
+        slope = plain if plain <= clipped else np.float32(0)  # of the surrogate by the log-probability of the action
+        for place in range(num):
+            action = legal[place]
+            slope_here = (slope if action == actions[i] else np.float32(0)) - slope * probs[place]
+            slope_here -= weights[i] * probs[place] * (log_probs[place] + entropy)
+            if has_magnet:
+                slope_here -= magnet_weight * probs[place] * (behind[place] - kl)
+            gradient[i, action] = -slope_here / num_rows
+        sums[0] += min(plain, clipped) + weights[i] * entropy - magnet_weight * kl
+        sums[1] += kl
+        sums[2] += entropy
+        sums[3] += ratio - 1 - log_ratio
+        sums[4] += abs(ratio - 1) > clip
+
+
+class _GivenGradient(torch.autograd.Function):
+    """A loss whose gradient by the logits is known already."""
+
+    @staticmethod
+    def forward(ctx, _logits, loss, gradient):  # type: ignore[override]
+        ctx.gradient = gradient
+        return loss
+
+    @staticmethod
+    def backward(ctx, factor):  # type: ignore[override]
+        return ctx.gradient * factor, None, None
+
+
+def compiled_policy_loss(
+    logits: torch.Tensor,
+    masks: np.ndarray,
+    actions: np.ndarray,
+    old_log_probs: np.ndarray,
+    advantages: np.ndarray,
+    entropy_weights: np.ndarray,
+    clip: float,
+    magnet_logits: np.ndarray | None = None,
+    magnet_weight: float = 0.0,
+) -> PolicyTerms:
+    """`policy_loss` for 57 actions on the CPU in one pass over the legal ones, with its gradient.
+
+    Args:
+        logits: float32 (N, 57).
+        masks: uint64 (N,) legal actions as bits.
+        actions, old_log_probs, advantages, entropy_weights, clip, magnet_logits, magnet_weight: as `policy_loss`.
+    """
+    gradient, sums = np.zeros(logits.shape, np.float32), np.zeros(5)
+    _judge_rows(
+        logits.detach().numpy(),
+        masks,
+        actions,
+        old_log_probs,
+        advantages,
+        entropy_weights,
+        np.float32(clip),
+        np.empty((0, NUM_ACTIONS), np.float32) if magnet_logits is None else magnet_logits,
+        np.float32(magnet_weight),
+        gradient,
+        sums,
+    )
+    objective, *others = (torch.tensor(float(value) / len(gradient)) for value in sums)
+    loss = _GivenGradient.apply(logits, -objective, torch.from_numpy(gradient))
+    return PolicyTerms(loss, *others)
 
 
 def action_value_loss(action_values: torch.Tensor, actions: torch.Tensor, returns: torch.Tensor) -> torch.Tensor:
