@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 __all__ = ["Agent", "load", "names"]
 
 POLICY_SUFFIX = ".safetensors"
+TRAINED = "trained"  # the name of the policies that come with the package, one for each kind of table
+_TRAINED_FOLDER = Path(__file__).parent / TRAINED
 _SEARCH = "search:"  # before the name of a policy: search on top of it
 
 
@@ -50,7 +52,21 @@ def _load_search(name: str, rules: Rules | None, is_greedy: bool | None) -> Agen
 
 def names() -> list[str]:
     """The names that `load` knows besides policy files."""
-    return list(_makers())
+    return [*_makers(), TRAINED]
+
+
+def find_trained(rules: Rules | None = None) -> Path:
+    """The folder of the policy that comes with the package for a kind of table, four players by default.
+
+    Raises:
+        ValueError: if there is none for as many players; the text says which there are.
+    """
+    rules = rules or Rules()
+    folder = _TRAINED_FOLDER / ("teams" if rules.teams else f"players{rules.num_players}")
+    if not folder.is_dir():
+        known = ", ".join(sorted(path.name for path in _TRAINED_FOLDER.iterdir() if path.is_dir()))
+        raise ValueError(f"no trained policy comes with the package for {folder.name}: there are {known}")
+    return folder
 
 
 def load(name: str | Path, rules: Rules | None = None, is_greedy: bool | None = None) -> Agent:
@@ -58,7 +74,7 @@ def load(name: str | Path, rules: Rules | None = None, is_greedy: bool | None = 
 
     Args:
         name: a name of `names`, a policy file, or a run folder with a ``policy.safetensors``; with ``search:`` before
-            a policy, search on top of it.
+            a policy, search on top of it. ``trained`` is the policy that comes with the package for `rules`.
         rules: if given, a policy trained for other rules is refused here instead of at its first decision.
         is_greedy: let a policy take its likeliest action, or draw one; None: as it was made for.
 
@@ -77,11 +93,14 @@ def load(name: str | Path, rules: Rules | None = None, is_greedy: bool | None = 
         agent = makers[text]()
         agent.name = text
         return agent
-    path = Path(name)
+    path = find_trained(rules) if text == TRAINED else Path(name)
     if path.is_dir():
         path = path / f"policy{POLICY_SUFFIX}"
     if path.suffix == POLICY_SUFFIX or path.is_file():
         from agents.policy import PolicyAgent
 
-        return PolicyAgent.load(path, rules, is_greedy)
-    raise ValueError(f"there is no agent {text!r}: give one of {', '.join(makers)}, or a policy file or run folder")
+        policy = PolicyAgent.load(path, rules, is_greedy)
+        if text == TRAINED:
+            policy.name = text
+        return policy
+    raise ValueError(f"there is no agent {text!r}: give one of {', '.join(names())}, or a policy file or run folder")

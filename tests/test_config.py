@@ -28,6 +28,7 @@ def test_yaml_round_trip(tmp_path):
         ("hands: 1", "hands must be at least shards"),
         ("- a list", "a configuration is a mapping"),
         ("a: [", "is no YAML"),
+        ("base: bad.yaml", "without a base, and bad.yaml has one"),
     ],
 )
 def test_bad_files_are_refused_by_name(tmp_path, text, message):
@@ -36,6 +37,14 @@ def test_bad_files_are_refused_by_name(tmp_path, text, message):
     with pytest.raises(ValueError, match=r"bad\.yaml") as caught:
         Config.read(path)
     assert message in str(caught.value)
+
+
+def test_a_base_counts_where_a_file_is_silent(tmp_path):
+    (tmp_path / "base.yaml").write_text("seed: 3\nhands: 100\nrules: {target: 11}\n")
+    (tmp_path / "own.yaml").write_text("base: base.yaml\nhands: 50\n")
+    assert Config.read(tmp_path / "own.yaml", {"clip": 0.1}) == Config(
+        seed=3, hands=50, clip=0.1, rules=Rules(target=11)
+    )
 
 
 def test_missing_file_is_named(tmp_path):

@@ -127,18 +127,13 @@ class Config:
     def read(cls, path: str | Path, overrides: dict[str, Any] | None = None) -> "Config":
         """A config from a YAML file, with some values replaced (``rules.target`` style keys reach into the rules).
 
+        A file may name another one beside it as its ``base``, whose values count where it is silent.
+
         Raises:
             ValueError: if the file is no configuration; the text names file and key.
             FileNotFoundError: if there is no such file.
         """
-        if not Path(path).is_file():
-            raise FileNotFoundError(f"there is no configuration file {path}")
-        try:
-            values = yaml.safe_load(Path(path).read_text(encoding="utf-8")) or {}
-        except yaml.YAMLError as error:
-            raise ValueError(f"{path} is no YAML: {error}") from None
-        if not isinstance(values, dict):
-            raise ValueError(f"{path}: a configuration is a mapping of keys to values")
+        values = _read_values(Path(path))
         for key, value in (overrides or {}).items():
             if key.startswith("rules."):
                 values.setdefault("rules", {})
@@ -157,6 +152,30 @@ class Config:
     def write(self, path: str | Path) -> None:
         """Write the config as YAML."""
         Path(path).write_text(self.to_yaml(), encoding="utf-8")
+
+
+def _read_mapping(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no configuration file {path}")
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path} is no YAML: {error}") from None
+    if not isinstance(values, dict):
+        raise ValueError(f"{path}: a configuration is a mapping of keys to values")
+    return values
+
+
+def _read_values(path: Path) -> dict[str, Any]:
+    """What a YAML file sets, and where it sets nothing, its base."""
+    values = _read_mapping(path)
+    name = values.pop("base", None)
+    if name is None:
+        return values
+    below = _read_mapping(path.parent / str(name))
+    if "base" in below:
+        raise ValueError(f"{path}: base takes the name of a file without a base, and {name} has one")
+    return {**below, **values}
 
 
 def _check(item: dataclasses.Field, value: Any) -> None:
