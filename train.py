@@ -18,7 +18,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--config", help="YAML file; flags given besides it win over it")
     parser.add_argument("--run-dir", help="folder of the run (default: runs/NAME-seedS-TIME)")
-    parser.add_argument("--resume", action="store_true", help="go on with the run in --run-dir")
+    parser.add_argument("--resume", action="store_true", help="go on with the run in --run-dir, or begin it")
     parser.add_argument("--dry-run", action="store_true", help="print the plan, with the minutes it takes, and stop")
     add_flags(parser)
     return parser

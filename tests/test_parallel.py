@@ -1,6 +1,7 @@
 """Several processes on one machine, started as a user starts them: by torchrun."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 from safetensors.torch import load_file
+
+from agents.training.checkpoint import list_checkpoints
 
 TINY = {
     "total_steps": 8000,
@@ -55,6 +58,28 @@ def test_two_processes_end_as_one(tmp_path):
     # a run of two processes can be gone on with by one
     done = run(config, tmp_path / "2", 1, "--resume")
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+def test_processes_go_on_from_a_checkpoint_that_all_of_them_have(tmp_path):
+    """Each process is given its own copy of a run, and that of the second one lacks the latest checkpoint."""
+    config = tmp_path / "tiny.yaml"
+    config.write_text(yaml.safe_dump(TINY))
+    assert run(config, tmp_path / "one", 1).returncode == 0
+    for rank in ("0", "1"):
+        shutil.copytree(tmp_path / "one", tmp_path / "copy" / rank)
+    latest, before, *_ = list_checkpoints(tmp_path / "copy" / "1" / "checkpoints")
+    latest.unlink()
+    train = f"exec {sys.executable} train.py --resume --config {config} --run-dir {tmp_path}/copy/$RANK"
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--no-python"]
+    done = subprocess.run([*launch, "bash", "-c", train], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    said = "".join(done.stdout.split())  # without the breaks of lines
+    assert f"{latest}istornornocheckpoint" in said
+    assert f"resumedat{int(before.stem.removeprefix('step-')):,}decisions" in said
+    one, two = (load_file(tmp_path / name / "policy.safetensors") for name in ("one", "copy/0"))
+    for name in one:
+        assert one[name].allclose(two[name], atol=1e-4), name
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as save_tensors
 
 from agents.policy import write_atomically
+from agents.training.config import Config
 from agents.training.learner import Learner
 from pitch_env.observation import LAYOUT_VERSION
 from pitch_env.table import TABLE
@@ -168,8 +169,8 @@ def read_checkpoint(path: Path, learner: Learner) -> dict[str, Any]:
         raise CheckpointError(f"{path} was written with another observation layout or table; it cannot be gone on with")
     if _digest(tensors) != head["digest"]:
         raise CheckpointError(f"{path} is damaged: its content is not what was written")
-    own = json.loads(json.dumps(learner.config.to_dict()))
-    differences = [key for key in own if own[key] != head["config"].get(key) and key != "threads"]
+    own, usual = (json.loads(json.dumps(config.to_dict())) for config in (learner.config, Config()))
+    differences = [key for key in own if own[key] != head["config"].get(key, usual[key]) and key != "threads"]
     if differences:
         raise CheckpointError(f"{path} belongs to a run with another {', '.join(differences)}")
     learner.pool.restore(

@@ -1,0 +1,74 @@
+"""How strong the policies are that come with the package: ``python -m benchmarks.trained [--write README.md]``.
+
+Every policy plays one seat (or team) among copies of each bot, all places over the same deals and matches.
+"""
+
+import argparse
+import os
+
+import agents
+from agents.arena import Result, play_duplicate
+from agents.training.config import Config
+from benchmarks.report import write_between_marks
+from pitch_env import Rules
+
+KINDS = {
+    **{f"{players} players": Rules(num_players=players) for players in range(2, 8)},
+    "two teams": Rules(teams=True),
+}
+
+
+def measure(rules: Rules, num_deals: int, num_matches: int, seed: int, num_threads: int) -> list[Result]:
+    """Results of the trained policy against each bot it is evaluated against while training."""
+    policy, found = agents.load(agents.TRAINED, rules), []
+    for name in Config().opponents:
+        names = (agents.TRAINED, name)
+        bot = agents.load(name, rules)
+        found.append(
+            play_duplicate(policy, bot, rules, num_deals, num_matches, seed, names=names, num_threads=num_threads)
+        )
+    return found
+
+
+def tabulate(found: dict[str, list[Result]]) -> str:
+    """Two Markdown tables, of matches and of points."""
+    first = next(iter(found.values()))
+    head = ["Table", *(f"`{result.opponent}`" for result in first)]
+    matches = [[head[0], "Equal share", *head[1:]]]
+    points = [head]
+    for kind, results in found.items():
+        shares = [f"{result.match_share:.1%} ({result.match_low:.1%} to {result.match_high:.1%})" for result in results]
+        matches.append([kind, f"{results[0].equal_share:.1%}", *shares])
+        points.append([kind, *(f"{result.margin:+.3f} ± {result.margin - result.low:.3f}" for result in results)])
+    parts = []
+    for title, rows in (("Matches won", matches), ("Points a hand ahead", points)):
+        lines = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
+        parts.append(f"{title}:\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines))
+    return "\n\n".join(parts)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Read the command line, measure, show the tables, and write them if asked."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.trained", description=__doc__.split("\n")[0])
+    parser.add_argument("--deals", type=int, default=5000, help="duplicate deals (default %(default)s)")
+    parser.add_argument("--matches", type=int, default=2000, help="duplicate matches (default %(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="fixes deals and agents (default %(default)s)")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads that share the tables")
+    parser.add_argument("--write", metavar="FILE", help="put the tables between the marks in a Markdown file")
+    given = parser.parse_args(arguments)
+    found = {}
+    for kind, rules in KINDS.items():
+        found[kind] = measure(rules, given.deals, given.matches, given.seed, given.threads)
+        print(kind, *(f"{result.opponent} {result.match_share:.1%}" for result in found[kind]), flush=True)
+    text = tabulate(found)
+    text += (
+        f"\n\n95 % intervals over {given.deals:,} deals and {given.matches:,} matches, all places, seed {given.seed}: "
+        f"`python -m benchmarks.trained --deals {given.deals} --matches {given.matches} --seed {given.seed}`."
+    )
+    print(text)
+    if given.write:
+        write_between_marks(given.write, text, "trained")
+
+
+if __name__ == "__main__":
+    main()
