@@ -42,12 +42,13 @@ def _make_pimc() -> Agent:
 
 def _load_search(name: str, rules: Rules | None, is_greedy: bool | None) -> Agent:
     from agents.policy import PolicyAgent
-    from agents.search.policy_search import PolicySearchAgent
+    from agents.search.policy_search import new_search
 
+    name, _, options = name.partition("?")
     policy = load(name, rules, is_greedy)
     if not isinstance(policy, PolicyAgent):
         raise ValueError(f"search starts from a trained policy, not from {name!r}: give a policy file or run folder")
-    return PolicySearchAgent(policy)
+    return new_search(policy, _find_policy(name, rules).parent, options)
 
 
 def names() -> list[str]:
@@ -69,12 +70,20 @@ def find_trained(rules: Rules | None = None) -> Path:
     return folder
 
 
+def _find_policy(name: str, rules: Rules | None) -> Path:
+    path = find_trained(rules) if name == TRAINED else Path(name)
+    return path / f"policy{POLICY_SUFFIX}" if path.is_dir() else path
+
+
 def load(name: str | Path, rules: Rules | None = None, is_greedy: bool | None = None) -> Agent:
     """An agent, ready to use.
 
     Args:
         name: a name of `names`, a policy file, or a run folder with a ``policy.safetensors``; with ``search:`` before
-            a policy, search on top of it. ``trained`` is the policy that comes with the package for `rules`.
+            a policy, search on top of it. ``trained`` is the policy that comes with the package for `rules`. Search
+            plays to win the match if an ``equity.safetensors`` lies beside the policy, else for points;
+            ``?worlds=64``, ``?seconds=0.5`` and ``?objective=points`` at the end of its name, several with a comma
+            between them, say how long it thinks and for what.
         rules: if given, a policy trained for other rules is refused here instead of at its first decision.
         is_greedy: let a policy take its likeliest action, or draw one; None: as it was made for.
 
@@ -93,9 +102,7 @@ def load(name: str | Path, rules: Rules | None = None, is_greedy: bool | None = 
         agent = makers[text]()
         agent.name = text
         return agent
-    path = find_trained(rules) if text == TRAINED else Path(name)
-    if path.is_dir():
-        path = path / f"policy{POLICY_SUFFIX}"
+    path = _find_policy(text, rules)
     if path.suffix == POLICY_SUFFIX or path.is_file():
         from agents.policy import PolicyAgent
 

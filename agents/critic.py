@@ -5,6 +5,7 @@ out of its margins with it, see `agents.arena.variate`.
 """
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,11 @@ from safetensors.torch import save as save_tensors
 from agents.encoding import encode_row
 from agents.network import new_critic
 from agents.policy import check_rules, write_atomically
+from agents.shape import PLAIN, Shape
 from pitch_env.cards import NUM_SUITS
 from pitch_env.engine import apply_action
 from pitch_env.kernels import kernel
-from pitch_env.observation import COMPACT_SIZE, LAYOUT_VERSION, MOST_ACTIVE, layout, list_hidden, num_hidden_features
+from pitch_env.observation import COMPACT_SIZE, LAYOUT_VERSION, MOST_ACTIVE, layout, list_hidden
 from pitch_env.rules import Rules
 
 CRITIC_FILE = "critic.safetensors"
@@ -94,6 +96,7 @@ def write_critic(
     is_privileged: bool,
     weights: dict[str, torch.Tensor],
     notes: dict[str, Any] | None = None,
+    shape: Shape = PLAIN,
 ) -> None:
     """Write a critic, whole or not at all."""
     head = {
@@ -101,6 +104,7 @@ def write_critic(
         "format_version": FORMAT_VERSION,
         "rules": rules.to_dict(),
         "hidden": list(hidden),
+        **asdict(shape),
         "layout_version": LAYOUT_VERSION,
         "is_privileged": is_privileged,
         "notes": notes or {},
@@ -136,10 +140,7 @@ def read_critic(path: str | Path, rules: Rules | None = None) -> Critic:
         if not 1 <= len(hidden) <= 16 or not all(1 <= size <= 16_384 for size in hidden):
             raise ValueError(f"hidden is a list of layer sizes, not {head['hidden']!r}")
         is_privileged = bool(head["is_privileged"])
-        num_features = layout(trained.num_players).size
-        if is_privileged:
-            num_features += num_hidden_features(trained.num_players)
-        network = new_critic(num_features, hidden)
+        network = new_critic(trained.num_players, hidden, is_privileged, Shape.from_head(head))
         network.load_state_dict(weights)
     except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise ValueError(f"{path} is no usable critic: {error}") from None

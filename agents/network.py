@@ -1,18 +1,23 @@
-"""Networks: a sum of feature vectors, then a small multilayer perceptron.
+"""Networks: an encoder of the active features, then a small multilayer perceptron.
 
-The first layer adds up one learned vector for each active feature, which is a dense layer on the multi-hot vector
-without its zeros.
+The plain encoder adds up one learned vector for each active feature, which is a dense layer on the multi-hot vector
+without its zeros. The other one is attention. Auction and play share a trunk or have one each.
 """
 
 import math
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
+from agents.shape import HEAD_SIZE, PLAIN, Shape
 from pitch_env.cards import NUM_ACTIONS
 from pitch_env.kernels import kernel
+from pitch_env.observation import layout, num_hidden_features
+
+_ROWS_TOGETHER = {"cpu": 128, "cuda": 4096}  # rows under attention at a time: what fits the cache, what fills a GPU
 
 
 @kernel
@@ -71,10 +76,9 @@ class FeatureSum(nn.Module):
         if self.weight.device.type == "cpu":
             return _SumFeatures.apply(features, lengths, self.weight, self.bias)
         device = self.weight.device
-        is_used = np.arange(features.shape[1]) < lengths[:, None]
         ends = np.cumsum(lengths, dtype=np.int64)
         offsets = torch.from_numpy(ends - lengths).to(device)
-        flat = torch.from_numpy(features[is_used].astype(np.int64)).to(device)
+        flat = torch.from_numpy(features[_mark_used(features, lengths)].astype(np.int64)).to(device)
         return nn.functional.embedding_bag(flat, self.weight, offsets, mode="sum") + self.bias
 
 
@@ -85,30 +89,115 @@ def _linear(num_in: int, num_out: int, gain: float) -> nn.Linear:
     return layer
 
 
-class Trunk(nn.Module):
-    """Feature sum, hidden layers with ReLU, one linear head in float32."""
+def _mark_used(features: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    return np.arange(features.shape[1]) < lengths[:, None]
 
-    def __init__(self, num_features: int, hidden: tuple[int, ...], num_out: int, head_gain: float) -> None:
+
+def _put_back(parts: list[torch.Tensor], groups: list[np.ndarray]) -> torch.Tensor:
+    """Results for groups of rows, in the order of the rows."""
+    places = torch.from_numpy(np.argsort(np.concatenate(groups)))
+    return torch.cat(parts)[places.to(parts[0].device)]
+
+
+class Attention(nn.Module):
+    """Self-attention over the active features, each of which is a token; then their mean and one linear layer.
+
+    The order of the features means nothing. Rows go through it sorted by length, some at a time, for padding costs as
+    much as a token.
+    """
+
+    def __init__(self, num_features: int, size: int, num_layers: int, num_out: int) -> None:
         super().__init__()
-        self.first = FeatureSum(num_features, hidden[0])
+        self.embed = nn.Embedding(num_features, size)
+        self.layers = nn.ModuleList(
+            nn.TransformerEncoderLayer(
+                size, size // HEAD_SIZE, 2 * size, dropout=0.0, batch_first=True, norm_first=True
+            )
+            for _ in range(num_layers)
+        )
+        self.out = _linear(size, num_out, 1.0)
+
+    def forward(self, features: np.ndarray, lengths: np.ndarray) -> torch.Tensor:
+        """float32 (N, num_out) of int16 features, (N, most), of which the first `lengths`, uint8 (N,), count: 1 or more
+        in each row."""
+        together = _ROWS_TOGETHER[self.embed.weight.device.type]
+        groups = np.array_split(np.argsort(lengths, kind="stable"), -(-len(lengths) // together))
+        return self.out(_put_back([self._average(features[rows], lengths[rows]) for rows in groups], groups))
+
+    def _average(self, features: np.ndarray, lengths: np.ndarray) -> torch.Tensor:
+        device = self.embed.weight.device
+        features = features[:, : lengths.max()]
+        is_used = _mark_used(features, lengths)
+        tokens = self.embed(torch.from_numpy(np.where(is_used, features, 0).astype(np.int64)).to(device))
+        is_padding = torch.from_numpy(~is_used).to(device)
+        for layer in self.layers:
+            tokens = layer(tokens, src_key_padding_mask=is_padding)
+        total = tokens.masked_fill(is_padding[:, :, None], 0).sum(1)
+        return total / (~is_padding).sum(1, keepdim=True)
+
+
+class Trunk(nn.Module):
+    """Encoder, hidden layers with ReLU, one linear head in float32."""
+
+    def __init__(
+        self, num_features: int, hidden: tuple[int, ...], num_out: int, head_gain: float, shape: Shape
+    ) -> None:
+        super().__init__()
+        self.first = (
+            FeatureSum(num_features, hidden[0])
+            if shape.encoder == "mlp"
+            else Attention(num_features, shape.attention_size, shape.attention_layers, hidden[0])
+        )
         self.norm = nn.LayerNorm(hidden[0])
         self.hidden = nn.ModuleList(_linear(num_in, size, math.sqrt(2)) for num_in, size in pairwise(hidden))
         self.head = _linear(hidden[-1], num_out, head_gain)
 
     def forward(self, features: np.ndarray, lengths: np.ndarray, is_half: bool = False) -> torch.Tensor:
-        """float32 (N, num_out); `is_half` runs the hidden layers in bfloat16."""
-        x = torch.relu(self.norm(self.first(features, lengths)))
-        with torch.autocast(x.device.type, torch.bfloat16, enabled=is_half):
+        """float32 (N, num_out); `is_half` runs attention and the hidden layers in bfloat16."""
+        with torch.autocast(self.head.weight.device.type, torch.bfloat16, enabled=is_half):
+            x = torch.relu(self.norm(self.first(features, lengths).float()))
             for layer in self.hidden:
                 x = torch.relu(layer(x))
         return self.head(x.float())
 
 
-def new_policy(num_features: int, hidden: tuple[int, ...]) -> Trunk:
-    """A network from features to logits over the 57 actions, almost uniform at first."""
-    return Trunk(num_features, hidden, NUM_ACTIONS, 0.01)
+class SeparateTrunks(nn.Module):
+    """A trunk for the auction and one for play; which of them reads a row is told by the row itself."""
+
+    def __init__(self, tricks: slice, *arguments: Any) -> None:
+        """The features that only a row of play has one of, then what makes a `Trunk`."""
+        super().__init__()
+        self.tricks = tricks
+        self.auction, self.play = Trunk(*arguments), Trunk(*arguments)
+
+    def forward(self, features: np.ndarray, lengths: np.ndarray, is_half: bool = False) -> torch.Tensor:
+        """float32 (N, num_out), as `Trunk`."""
+        is_trick = (features >= self.tricks.start) & (features < self.tricks.stop)
+        is_play = (is_trick & _mark_used(features, lengths)).any(1)
+        both = (self.auction, np.flatnonzero(~is_play)), (self.play, np.flatnonzero(is_play))
+        work = [(trunk, rows) for trunk, rows in both if len(rows)]
+        parts = [trunk(features[rows], lengths[rows], is_half) for trunk, rows in work]
+        return _put_back(parts, [rows for _, rows in work])
 
 
-def new_critic(num_features: int, hidden: tuple[int, ...]) -> Trunk:
-    """A network from features, hidden hands' too, to a seat's expected reward."""
-    return Trunk(num_features, hidden, 1, 1.0)
+Network = Trunk | SeparateTrunks
+
+
+def _new_network(
+    num_seats: int, num_features: int, hidden: tuple[int, ...], num_out: int, head_gain: float, shape: Shape
+) -> Network:
+    arguments = num_features, hidden, num_out, head_gain, shape
+    if shape.trunks == "shared":
+        return Trunk(*arguments)
+    return SeparateTrunks(layout(num_seats).blocks["trick"], *arguments)
+
+
+def new_policy(num_seats: int, hidden: tuple[int, ...], shape: Shape = PLAIN) -> Network:
+    """A network from the layout for `num_seats` to logits over the 57 actions, almost uniform at first."""
+    return _new_network(num_seats, layout(num_seats).size, hidden, NUM_ACTIONS, 0.01, shape)
+
+
+def new_critic(num_seats: int, hidden: tuple[int, ...], is_privileged: bool, shape: Shape = PLAIN) -> Network:
+    """A network from the layout, and all hands behind it if `is_privileged`, to a seat's expected reward."""
+    num_features = layout(num_seats).size + (num_hidden_features(num_seats) if is_privileged else 0)
+    return _new_network(num_seats, num_features, hidden, 1, 1.0, shape)

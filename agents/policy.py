@@ -7,7 +7,7 @@ network's shape. Reading one cannot run code.
 import contextlib
 import json
 import os
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,9 @@ from safetensors.torch import save as save_tensors
 
 from agents.base import Agent
 from agents.encoding import choose_actions, encode_views
-from agents.network import Trunk, new_policy
-from pitch_env.observation import LAYOUT_VERSION, layout
+from agents.network import Network, new_policy
+from agents.shape import PLAIN, Shape
+from pitch_env.observation import LAYOUT_VERSION
 from pitch_env.rules import Rules
 from pitch_env.table import RULE_FIELDS, read_rules
 
@@ -41,6 +42,7 @@ class PolicySpec:
     layout_version: int = LAYOUT_VERSION
     is_greedy: bool = True  # whether it is meant to take its likeliest action; else it draws one
     notes: dict[str, Any] = field(default_factory=dict)  # how it was made, for people
+    shape: Shape = PLAIN
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -48,6 +50,7 @@ class PolicySpec:
             "format_version": FORMAT_VERSION,
             "rules": self.rules.to_dict(),
             "hidden": list(self.hidden),
+            **asdict(self.shape),
             "num_seats": self.num_seats,
             "layout_version": self.layout_version,
             "is_greedy": self.is_greedy,
@@ -66,11 +69,12 @@ class PolicySpec:
             layout_version=int(values["layout_version"]),
             is_greedy=bool(values["is_greedy"]),
             notes=dict(values.get("notes", {})),
+            shape=Shape.from_head(values),
         )
 
-    def new_network(self) -> Trunk:
+    def new_network(self) -> Network:
         """An untrained network of this shape."""
-        return new_policy(layout(self.num_seats).size, self.hidden)
+        return new_policy(self.num_seats, self.hidden, self.shape)
 
 
 def write_atomically(path: str | Path, data: bytes) -> None:
@@ -95,7 +99,7 @@ def write_policy(path: str | Path, spec: PolicySpec, weights: dict[str, torch.Te
     write_atomically(path, save_tensors(tensors, {_HEAD: json.dumps(spec.to_dict())}))
 
 
-def read_policy(path: str | Path, rules: Rules | None = None) -> tuple[PolicySpec, Trunk]:
+def read_policy(path: str | Path, rules: Rules | None = None) -> tuple[PolicySpec, Network]:
     """Read a policy file.
 
     Args:
@@ -132,7 +136,8 @@ def read_policy(path: str | Path, rules: Rules | None = None) -> tuple[PolicySpe
         raise ValueError(f"{path} cannot be used: {error}") from None
     if rules is not None:
         check_rules(spec.rules, rules, str(path))
-    return spec, network.eval()
+    # not in eval mode, which means nothing here but a path of torch for attention that is slower and rounds otherwise
+    return spec, network
 
 
 def check_rules(trained: Rules, used: Rules, name: str) -> None:
@@ -162,7 +167,7 @@ class PolicyAgent(Agent):
     def __init__(
         self,
         spec: PolicySpec,
-        network: Trunk,
+        network: Network,
         is_greedy: bool | None = None,
         name: str = "policy",
         seed: int | None = None,

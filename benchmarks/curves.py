@@ -27,7 +27,7 @@ import agents
 from agents.arena import play_duplicate
 from agents.arena.match import estimate_mean
 from agents.base import Agent
-from agents.policy import PolicyAgent, PolicySpec, write_atomically
+from agents.policy import PolicyAgent, write_atomically
 from agents.training.config import Config
 from agents.training.learner import Learner
 from benchmarks.report import describe_machine, write_between_marks
@@ -311,9 +311,9 @@ def _run(
     else:
         total = plan_steps(config, setup)
         config = dataclasses.replace(config, total_steps=total)
-        spec = PolicySpec(config.rules, tuple(config.hidden), config.rules.num_players)
         stages = (
-            (learner.num_steps, PolicyAgent(spec, learner.average)) for learner in train_ours(config, setup, clock)
+            (learner.num_steps, PolicyAgent(learner.spec, learner.average))
+            for learner in train_ours(config, setup, clock)
         )
     for point, (num_decisions, agent) in enumerate(stages, 1):
         about = {"algorithm": name, "seed": seed, "total_steps": total, "decisions": num_decisions, **clock.to_row()}

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.arena.exact import TINY, Tree, ask, measure
-from agents.policy import PolicyAgent, PolicySpec
+from agents.policy import PolicyAgent
 from agents.training.config import Config
 from benchmarks.curves import (
     TITLES,
@@ -75,8 +75,7 @@ def _run(
     config = dataclasses.replace(config, total_steps=plan_steps(config, setup))
     clock, rows = Clock(setup), []
     for learner in train_ours(config, setup, clock):
-        spec = PolicySpec(rules, tuple(config.hidden), rules.num_players)
-        policy, _ = ask(PolicyAgent(spec, learner.average, is_greedy=False), tree)
+        policy, _ = ask(PolicyAgent(learner.spec, learner.average, is_greedy=False), tree)
         found = measure(tree, policy).nash_conv
         rows.append(
             {

@@ -25,6 +25,8 @@ def test_yaml_round_trip(tmp_path):
         ("hidden: []", "hidden takes a list"),
         ("device: tpu", "device takes 'cpu' or 'cuda'"),
         ("precision: half", "precision takes"),
+        ("trunks: two", "trunks takes 'shared' or 'separate'"),
+        ("attention_size: 40", "attention_size takes a multiple of 16"),
         ("hands: 1", "hands must be at least shards"),
         ("- a list", "a configuration is a mapping"),
         ("a: [", "is no YAML"),

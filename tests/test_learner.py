@@ -11,12 +11,13 @@ from agents.training.checkpoint import (
 )
 from agents.training.config import Config
 from agents.training.learner import Learner, TrainingError
-from agents.training.rollout import NetworkPlayer, Shard, count_critic_features
+from agents.training.rollout import BID, NetworkPlayer, Shard, count_critic_features
 from pitch_env import Rules
 from pitch_env.observation import layout
 from pitch_env.table import HAND_OVER
 
 SMALL = {"hands": 24, "minibatch": 64, "hidden": [16, 16], "critic_hidden": [16, 16], "total_steps": 5000}
+ATTENTION = {"encoder": "attention", "attention_size": 16, "attention_layers": 1}
 VARIANTS = [Rules(num_players=num) for num in range(2, 8)] + [
     Rules(teams=True),
     Rules(pitch_by_card=True, low_point="holder", win_needs_made_bid=True),
@@ -77,9 +78,11 @@ def test_rollout_keeps_every_open_decision_and_pays_each_seat_its_hand(rules):
     assert num_open < num_all
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3])
-def test_threads_do_not_change_a_bit(threads):
-    alone, shared = make_learner(shards=3, threads=1), make_learner(shards=3, threads=threads)
+@pytest.mark.parametrize(
+    ("threads", "shape"), [(1, {}), (2, {}), (3, {}), (2, {"trunks": "separate"}), (2, ATTENTION)], ids=str
+)
+def test_threads_do_not_change_a_bit(threads, shape):
+    alone, shared = make_learner(shards=3, threads=1, **shape), make_learner(shards=3, threads=threads, **shape)
     for _ in range(3):
         assert alone.update()["losses/policy_loss"] == shared.update()["losses/policy_loss"]
     assert_same(weights_of(alone), weights_of(shared))
@@ -114,6 +117,8 @@ KINDS = {
     "dmc": {"algorithm": "dmc"},
     "match": {"objective": "match", "match_from": 0.0},
     "pool": {"pool_share": 0.5, "pool_bots": ["trickster", "random"], "snapshot_every": 500, "max_snapshots": 2},
+    "separate": {"trunks": "separate", "algorithm": "mmd"},
+    "attention": {**ATTENTION, "pool_share": 0.5, "snapshot_every": 500},
     "teams": {"rules": Rules(teams=True), "objective": "match", "pool_share": 0.5, "snapshot_every": 500},
 }
 
@@ -169,6 +174,27 @@ def test_checkpoint_of_another_run_is_refused(tmp_path):
         read_checkpoint(path, other)
     assert_same(before, weights_of(other))
     read_checkpoint(path, make_learner(threads=1))  # threads never change a result
+
+
+def test_checkpoint_of_another_kind_of_network_is_refused(tmp_path):
+    learner = make_learner()
+    learner.update()
+    path = write_checkpoint(tmp_path, learner, {}, 2)
+    with pytest.raises(CheckpointError, match="another trunks"):
+        read_checkpoint(path, make_learner(trunks="separate"))
+    with pytest.raises(CheckpointError, match="another encoder, attention_size, attention_layers"):
+        read_checkpoint(path, make_learner(**ATTENTION))
+
+
+def test_a_minibatch_of_play_alone_leaves_the_trunk_of_the_auction_where_it_is():
+    learner = make_learner(trunks="separate")
+    batches, _, _ = learner._play()
+    lessons = [learner._prepare(batch) for batch in batches]
+    rows = np.flatnonzero(batches[0].kinds != BID)
+    gradients, _ = learner._differentiate(batches[0], rows, lessons[0])
+    names = [name for network in (learner.policy, learner.critic) for name, _ in network.named_parameters()]
+    for name, gradient in zip(names, gradients, strict=True):
+        assert gradient.any() == name.startswith("play."), name
 
 
 def test_weights_that_are_not_finite_are_never_written(tmp_path):

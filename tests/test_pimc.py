@@ -1,23 +1,28 @@
 """The PIMC agent: legal everywhere, led by its view and its seeds alone, and it finds what one can see in the cards."""
 
+import math
 import random
 
 import numpy as np
 import pytest
-from helpers import VARIANTS, choose_sensibly, exchange_hidden, name_rules, play_some, play_states
+from helpers import VARIANTS, actions_of, choose_sensibly, exchange_hidden, name_rules, play_some, play_states
 
 from agents.arena import play_duplicate
-from agents.rule_bots import BabyAgent
-from agents.search.pimc import PimcAgent, find_margins, play_on, value_contracts
+from agents.equity import new_equity
+from agents.rule_bots import BabyAgent, TricksterAgent
+from agents.search.belief import draw_hands, judge_hands_by_bot
+from agents.search.objective import find_margins
+from agents.search.pimc import PimcAgent, play_on, value_contracts
 from agents.search.worlds import sample_worlds
 from pitch_env import Rules
 from pitch_env.cards import CARD_ACTION, mask_of, parse_action, parse_card
 from pitch_env.engine import apply, legal_mask, new_tables, set_hand
 from pitch_env.table import AUCTION, HAND_OVER, MATCH_OVER, PLAY
-from pitch_env.view import view_table
+from pitch_env.view import view_table, view_tables
 
 QUICK = {
     "two-sided": PimcAgent(4, 4),
+    "unread": PimcAgent(4, 4, is_reading=False),
     "max^n": PimcAgent(4, 4, method="max_n"),
     "solved contracts": PimcAgent(2, 2, contracts="solved"),
 }
@@ -46,10 +51,14 @@ def test_every_action_is_legal(agent, rules):
 @pytest.mark.parametrize("rules", [Rules(), Rules(teams=True), Rules(num_players=6)], ids=name_rules)
 def test_what_others_hold_changes_nothing(rules):
     rng = random.Random(3)
+    some = QUICK["two-sided"], QUICK["unread"], PimcAgent(4, 4, equity=new_equity(rules).eval())
     for step, table in enumerate(play_states(rules, seed=6, num_hands=1, choose=choose_sensibly)):
         if table["seat"][0] >= 0 and step % 3 == 0:
             other = exchange_hidden(table, int(table["seat"][0]), rng)
-            assert act(QUICK["two-sided"], table, 5) == act(QUICK["two-sided"], other, 5)
+            for agent in some:
+                assert act(agent, table, 5) == act(agent, other, 5)
+            worlds = [some[0].sample(look(each), np.uint64(5), 4) for each in (table, other)]
+            assert worlds[0].tobytes() == worlds[1].tobytes()
 
 
 def test_a_batch_gives_what_each_view_gives_alone_and_seeds_matter():
@@ -90,6 +99,57 @@ def test_a_strong_hand_bids_and_a_weak_one_passes(agent):
     assert act(agent, set_table(hands, "3")) == 0
 
 
+def judge_by_hand(table, seat, held, said, noise):
+    """Likelihood of a seat's bid and first lead by the bot's own choices in its place, with some cards."""
+    again, chance, bot = table.copy(), 1.0, TricksterAgent(courage=0.5)
+    set_hand(again, [held if other == seat else int(cards) for other, cards in enumerate(table["dealt"][0, :3])])
+    for word in said.split()[:4]:
+        action, legal = parse_action(word), actions_of(legal_mask(again))
+        if again["seat"][0] == seat and len(legal) > 1:
+            alike = [
+                other for other in legal if other == action or word[-1] == "S" == "CDHS"[(other - CARD_ACTION) // 13]
+            ]
+            is_hit = int(bot.act(look(again), np.zeros(1, np.uint64))[0]) in alike
+            chance *= (1 - noise) * is_hit + noise * len(alike) / len(legal)
+        apply(again, action)
+    return chance
+
+
+def test_hands_are_weighed_by_what_the_bot_would_have_bid_and_led():
+    said = "pass 2 pass KS 6D"
+    table = set_table(["AS JS 2S", "KS QC 5D", "3C 4C 6D"], said)
+    view = look(table)
+    assert view["viewer"][0] == 0
+    hands = draw_hands(view, 200, np.array([4], np.uint64))[0]
+    found = judge_hands_by_bot(view, hands, TricksterAgent(courage=0.5), 0.2)
+    assert (found[:, [0, *range(3, 7)]] == 0).all()
+    for number in range(200):
+        for seat in (1, 2):
+            expected = math.log(judge_by_hand(table, seat, int(hands[number, seat]), said, 0.2))
+            assert found[number, seat] == pytest.approx(expected)
+    assert min(len(set(found[:, seat].tolist())) for seat in (1, 2)) > 1
+
+
+def test_a_seat_that_bid_high_is_taken_to_hold_high_trumps():
+    hands = ["3C 4C 5D 6D 7H 8H", "AS KS JS 2S 9H TD", "3D 4D 2D 2C 7D 8D", "3H 4H 5H 6H 2H TH"]
+    view = look(set_table(hands, "pass 3 pass pass KS 8D 4H"))
+    tops = [1 << parse_card(name) for name in ("AS", "JS")]
+    counts = []
+    for is_reading in (False, True):
+        worlds = PimcAgent(is_reading=is_reading).sample(view, np.uint64(1), 400)
+        counts.append(sum((worlds["dealt"][:, 1] & np.uint64(top) != 0).mean() for top in tops))
+        assert (view_tables(worlds, np.zeros(400, np.int64))["dealt"] == view["dealt"]).all()
+    assert counts[1] > 1.5 * counts[0] > 0.1
+
+
+def test_with_an_equity_a_contract_is_taken_from_a_side_that_would_win_with_it():
+    rules = Rules(num_players=2)
+    table = set_table(["2C 3C 4D 5D 6H 7H", "AS KS JS 2S 9D TD"], "")
+    table["scores"][0, 1] = 6
+    assert act(PimcAgent(8, 32), table) == 0
+    assert act(PimcAgent(8, 32, equity=new_equity(rules).eval()), table) == 4  # all are equal until one has won
+
+
 def test_own_contracts_are_worth_less_the_higher_they_are():
     table = set_table(["AS KS JS 9H 5D 2C", "3C 4C 5C 6C 7C 8C", "3D 4D AD 6D 7D 8D", "3H 4H 5H 6H 7H 8H"], "")
     values = value_contracts(sample_worlds(look(table), 6, 1), 0).mean(axis=0)
@@ -122,3 +182,5 @@ def test_misuse_is_told():
         PimcAgent(method="magic")
     with pytest.raises(ValueError, match="contracts takes one of played, solved"):
         PimcAgent(contracts="guessed")
+    with pytest.raises(ValueError, match="contracts='solved' counts points and takes no equity"):
+        PimcAgent(contracts="solved", equity=new_equity(Rules()))

@@ -5,7 +5,7 @@ from test_train import TINY, run_train
 from agents.network import new_policy
 from agents.training.config import Config
 from agents.training.learner import Learner
-from agents.training.plan import make_plan
+from agents.training.plan import _describe_networks, make_plan
 from pitch_env.observation import layout
 
 
@@ -20,9 +20,10 @@ def test_a_dry_run_says_what_would_happen_and_writes_nothing(tmp_path, capsys, m
     assert [found.name for found in tmp_path.iterdir()] == ["tiny.yaml"]
 
 
-@pytest.mark.parametrize("epochs", [1, 2])
-def test_counts_are_those_of_the_run(tmp_path, epochs):
-    config = Config(**{**TINY, "total_steps": 20_000, "epochs": epochs, "target_kl": 1e9, "objective": "match"})
+@pytest.mark.parametrize(("epochs", "trunks"), [(1, "shared"), (2, "shared"), (1, "separate")])
+def test_counts_are_those_of_the_run(tmp_path, epochs, trunks):
+    values = {"total_steps": 20_000, "epochs": epochs, "trunks": trunks, "target_kl": 1e9, "objective": "match"}
+    config = Config(**{**TINY, **values})
     plan = make_plan(config, tmp_path)
     learner = Learner(config)
     while learner.num_steps < config.total_steps:
@@ -32,7 +33,15 @@ def test_counts_are_those_of_the_run(tmp_path, epochs):
     assert num_updates == pytest.approx(learner.num_updates, abs=1)
     taken = learner.optimizer.state[next(learner.policy.parameters())]["step"].item()
     assert num_steps == pytest.approx(taken, rel=0.15)
-    policy = new_policy(layout(4).size, (16, 16))
+    policy = new_policy(4, (16, 16), config.shape)
     count = sum(parameter.numel() for parameter in policy.parameters())
     assert plan["policy"] == f"{count:,} parameters, from {layout(4).size:,} features"
     assert "match equity" in plan
+
+
+@pytest.mark.parametrize("trunks", ["shared", "separate"])
+def test_networks_under_attention_are_described(trunks):
+    learner = Learner(Config(**TINY, encoder="attention", trunks=trunks))
+    count = sum(parameter.numel() for parameter in new_policy(4, (16, 16), learner.config.shape).parameters())
+    assert _describe_networks(learner)["policy"] == f"{count:,} parameters, from {layout(4).size:,} features"
+    learner.close()

@@ -9,9 +9,11 @@ import agents
 from agents.encoding import encode_views
 from agents.network import FeatureSum, new_policy
 from agents.policy import PolicySpec, read_policy, write_policy
+from agents.search.policy_search import PolicySearchAgent
+from agents.shape import Shape
 from pitch_env import Rules, pitch_v0
 from pitch_env.engine import new_tables
-from pitch_env.observation import LAYOUT_VERSION, layout
+from pitch_env.observation import LAYOUT_VERSION
 from pitch_env.view import view_tables, view_to_dict
 
 
@@ -28,6 +30,41 @@ def test_policy_file_round_trip(policy_path):
     again = read_policy(policy_path)[1]
     for name, tensor in network.state_dict().items():
         assert torch.equal(tensor, again.state_dict()[name])
+
+
+@pytest.mark.parametrize("trunks", ["shared", "separate"])
+@pytest.mark.parametrize("encoder", ["mlp", "attention"])
+def test_every_shape_loads_plays_and_is_searched_with(tmp_path, encoder, trunks):
+    shape = Shape(encoder, trunks, attention_size=16, attention_layers=1)
+    spec = PolicySpec(Rules(), (8, 8), 4, shape=shape)
+    made = spec.new_network()
+    write_policy(tmp_path / "policy.safetensors", spec, made.state_dict())
+    agent = agents.load(tmp_path)
+    assert agent.spec == spec
+    search = PolicySearchAgent(agent, num_worlds=2, num_candidates=2)
+    env = pitch_v0.env()
+    env.reset(seed=1)
+    for _ in range(12):  # the auction and some play
+        view = env.unwrapped.view()
+        encoded = encode_views(view, 4)
+        with torch.inference_mode():
+            assert torch.equal(
+                made(encoded.features, encoded.lengths), agent.network(encoded.features, encoded.lengths)
+            )
+        mask = env.observe(env.agent_selection)["action_mask"]
+        assert mask[search.act(view, np.zeros(1, np.uint64))[0]] == 1
+        env.step(agent(env))
+
+
+def test_a_file_from_before_there_were_shapes_is_the_plain_network(tmp_path, policy_path):
+    spec, network = read_policy(policy_path)
+    head = {key: value for key, value in spec.to_dict().items() if not hasattr(spec.shape, key)}
+    assert head["format_version"] == 1
+    assert "encoder" not in head
+    save_file(load_file(policy_path), tmp_path / "old.safetensors", {"pitch": json.dumps(head)})
+    old_spec, old = read_policy(tmp_path / "old.safetensors")
+    assert old_spec == spec
+    assert all(torch.equal(tensor, network.state_dict()[name]) for name, tensor in old.state_dict().items())
 
 
 def test_loaded_agent_plays_a_whole_match_in_one_line(policy_path):
@@ -94,6 +131,8 @@ def test_bad_files_are_refused(tmp_path, policy_path):
         ({"hidden": [8, 9]}, "cannot be used"),
         ({"hidden": [10**9]}, "layer sizes"),
         ({"rules": {"num_players": 99}}, "num_players"),
+        ({"encoder": "lstm"}, "encoder takes 'mlp' or 'attention'"),
+        ({"trunks": "separate"}, "cannot be used"),
     ):
         head = {**PolicySpec(Rules(), (8, 8), 4).to_dict(), **change}
         save_file(weights, bad, {"pitch": json.dumps(head)})
@@ -134,7 +173,7 @@ def test_feature_sum_equals_an_embedding_bag():
 def test_relabelled_suits_give_relabelled_answers():
     """The network sees canonical suits, so moving every suit of a deal moves its answer and changes nothing else."""
     rng = np.random.default_rng(0)
-    network = new_policy(layout(4).size, (16, 16))
+    network = new_policy(4, (16, 16))
     torch.manual_seed(1)
     for seed in range(30):
         table = new_tables(Rules(), seed)

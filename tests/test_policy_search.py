@@ -11,11 +11,13 @@ from helpers import VARIANTS, choose_sensibly, exchange_hidden, name_rules, play
 
 import agents
 from agents.encoding import encode_views
+from agents.equity import EQUITY_FILE, new_equity, write_equity
 from agents.policy import PolicyAgent, PolicySpec, write_policy
+from agents.search import policy_search
 from agents.search.belief import count_effective, draw_hands, judge_hands, sample_likely_worlds, temper
+from agents.search.objective import find_margins, value_hands
 from agents.search.playout import derive_streams, play_out
 from agents.search.policy_search import PolicySearchAgent, score_actions
-from agents.search.solver import solve_max_n_many
 from agents.search.worlds import sample_worlds
 from pitch_env import Rules
 from pitch_env.cards import CARD_ACTION, cards_of, mask_of, parse_action, parse_card
@@ -44,8 +46,24 @@ def new_policy(rules, sharpness=1.0, seed=0):
     return PolicyAgent(spec, network)
 
 
+def new_random_equity(rules):
+    """An equity of no sense, but one that tells scores apart."""
+    generator, equity = torch.Generator().manual_seed(1), new_equity(rules).eval()
+    for tensor in equity.state_dict().values():
+        tensor.copy_(torch.rand(tensor.shape, generator=generator))
+    return equity
+
+
 def new_agent(rules, **changes):
     return PolicySearchAgent(new_policy(rules), **{"num_worlds": 6, "num_candidates": 8, **changes})
+
+
+def new_kind(rules, kind, monkeypatch):
+    """An agent that plays for points, for the match, or by a clock that goes on a second at each look."""
+    if kind == "time":
+        monkeypatch.setattr(policy_search, "perf_counter", itertools.count().__next__)
+        return new_agent(rules, seconds=9.0)
+    return new_agent(rules, equity=new_random_equity(rules) if kind == "match" else None)
 
 
 def look(table):
@@ -67,7 +85,7 @@ def set_table(hands, said, **changes):
 
 @pytest.mark.parametrize("rules", VARIANTS, ids=name_rules)
 def test_every_action_is_legal(rules):
-    agent, table = new_agent(rules, most_solved=8), new_tables(rules, 4)
+    agent, table = new_agent(rules, equity=new_random_equity(rules)), new_tables(rules, 4)
     for _ in range(rules.num_players * (rules.hand_size + 1)):
         if table["phase"][0] in (HAND_OVER, MATCH_OVER):
             break
@@ -76,25 +94,28 @@ def test_every_action_is_legal(rules):
         apply(table, action)
 
 
+@pytest.mark.parametrize("kind", ["points", "match", "time"])
 @pytest.mark.parametrize("rules", [Rules(), Rules(teams=True), Rules(num_players=6)], ids=name_rules)
-def test_what_others_hold_changes_nothing(rules):
-    rng, agent = random.Random(3), new_agent(rules)
+def test_what_others_hold_changes_nothing(rules, kind, monkeypatch):
+    rng, agent = random.Random(3), new_kind(rules, kind, monkeypatch)
     for step, table in enumerate(play_states(rules, seed=6, num_hands=1, choose=choose_sensibly)):
         if table["seat"][0] >= 0 and step % 3 == 0:
             other = exchange_hidden(table, int(table["seat"][0]), rng)
             assert act(agent, table, 5) == act(agent, other, 5)
 
 
-def test_a_batch_gives_what_each_view_gives_alone_and_seeds_matter():
-    agent = new_agent(Rules())
+@pytest.mark.parametrize("kind", ["points", "match", "time"])
+def test_a_batch_gives_what_each_view_gives_alone_and_seeds_matter(kind, monkeypatch):
+    agent = new_kind(Rules(), kind, monkeypatch)
     tables = [play_some(Rules(), number, seed=number) for number in range(0, 40, 2)]
     seeds = np.arange(len(tables), dtype=np.uint64)
     before = np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()  # noqa: NPY002
-    actions = agent.act(np.concatenate([look(table) for table in tables]), seeds)
+    views = np.concatenate([look(table) for table in tables])
+    actions = agent.act(views, seeds)
     assert actions.dtype == np.int64
     assert actions.tolist() == [act(agent, table, seed) for seed, table in enumerate(tables)]
     assert before == (np.random.get_state()[1].tolist(), torch.get_rng_state().tolist())  # noqa: NPY002
-    assert len({act(agent, tables[5], seed) for seed in range(20)}) > 1
+    assert len({tuple(agent.act(views, seeds + np.uint64(more)).tolist()) for more in range(5)}) > 1
 
 
 def judge_by_hand(policy, table, seat, held, said, noise):
@@ -188,23 +209,60 @@ def test_tempering_keeps_the_effective_sample_size():
     assert (np.diff(weights[1]) < 0).all()
 
 
-def test_playing_out_meets_the_same_luck_and_exact_endings_are_exact():
-    policy = new_policy(Rules())
-    fresh = new_tables(Rules(), 1)
-    sides, streams = np.full(50, 1), derive_streams(np.array([3], np.uint64), 50)[0]
-    play = [play_out(np.repeat(fresh, 50), sides, streams, policy.network, 4) for _ in range(2)]
-    assert (play[0] == play[1]).all()
-    assert len(set(play[0].tolist())) > 2
-    greedy = play_out(np.repeat(fresh, 50), sides, streams, policy.network, 4, is_greedy=True)
-    assert len(set(greedy.tolist())) == 1
-    table = play_some(Rules(), 18, seed=1)
-    while table["num_plays"][0] != 16:  # two tricks are left
-        apply(table, int(policy.act(look(table), np.zeros(1, np.uint64))[0]))
-    solved = play_out(table.copy(), sides[:1], streams[:1], policy.network, 4, most_solved=8)
-    seat = int(table["seat"][0])
-    values = solve_max_n_many(table)[0]
-    best = np.nanmax(values[:, seat % 4])
-    assert solved[0] in values[np.isclose(values[:, seat % 4], best), 1]
+def test_playing_out_meets_the_same_luck():
+    policy, fresh = new_policy(Rules()), new_tables(Rules(), 1)
+    streams = derive_streams(np.array([3], np.uint64), 50)[0]
+
+    def play(is_greedy=False):
+        tables = np.repeat(fresh, 50)
+        play_out(tables, streams, policy.network, 4, is_greedy=is_greedy)
+        assert np.isin(tables["phase"], (HAND_OVER, MATCH_OVER)).all()
+        return [table["plays"].tobytes() for table in tables]
+
+    plays = play()
+    assert plays == play()
+    assert len(set(plays)) > 2
+    assert len(set(play(is_greedy=True))) == 1
+
+
+def test_hands_are_worth_points_or_the_chance_to_win_the_match():
+    equity, tables = new_random_equity(Rules()), np.repeat(new_tables(Rules(), 1), 3)
+    play_out(tables, derive_streams(np.array([3], np.uint64), 3)[0], new_policy(Rules()).network, 4)
+    tables["phase"], tables["winner"] = [HAND_OVER, MATCH_OVER, MATCH_OVER], [-1, 2, 3]
+    sides = np.array([1, 2, 2])
+    assert value_hands(tables, sides, 4, equity).tolist() == [equity.estimate_after(tables[:1])[0, 1], 1, 0]
+    deltas = tables["deltas"][:, :4].astype(float)
+    margins = [deltas[number, side] - np.delete(deltas[number], side).mean() for number, side in enumerate(sides)]
+    assert value_hands(tables, sides, 4, None) == pytest.approx(margins)
+    assert find_margins(tables, 2, 4)[1:] == pytest.approx(margins[1:])
+
+
+def test_a_contract_is_taken_from_a_side_that_would_win_the_match_with_it():
+    rules = Rules(num_players=2)
+    table = set_table(["2C 3C 4D 5D 6H 7H", "AS KS JS 2S 9D TD"], "")
+    table["scores"][0, 1] = 6
+    agent = PolicySearchAgent(new_policy(rules, 0.1), 64, 64)
+    assert act(agent, table) == 0
+    agent = PolicySearchAgent(agent.policy, 64, 64, equity=new_equity(rules).eval())  # all are equal until one has won
+    assert act(agent, table) == 4
+
+
+def test_worlds_are_added_until_the_time_is_up(monkeypatch):
+    agent, view, clock = new_agent(Rules(), num_candidates=128), look(play_some(Rules(), 3, seed=1)), [0.0]
+    monkeypatch.setattr(policy_search, "perf_counter", lambda: clock[0])
+    seeds, found = np.array([2], np.uint64), {}
+    for end in (0.001, 1.0, 2.0):
+        clock[0], found[end] = 0.0, []
+        for worlds, streams in agent._draw_timed(view, seeds, end):
+            assert worlds.shape == streams.shape
+            found[end].append(worlds[0])
+            clock[0] += 0.001 * worlds.shape[1]
+        assert end == 0.001 or 0.9 * end < clock[0] <= end
+    assert [len(worlds) for worlds in found[0.001]] == [32]
+    assert [len(worlds) for worlds in found[2.0][:5]] == [32, 32, 64, 128, 256]
+    deals = {tuple(world["dealt"].tolist()) for worlds in found[2.0] for world in worlds}
+    assert len(deals) > 1000
+    assert all((one == other).all() for one, other in zip(found[1.0][:4], found[2.0], strict=False))
 
 
 def test_the_step_weighs_values_by_their_error():
@@ -241,12 +299,45 @@ def test_it_is_loaded_by_the_name_of_its_policy(tmp_path):
     write_policy(tmp_path / "mine.safetensors", policy.spec, policy.network.state_dict())
     agent = agents.load(f"search:{tmp_path / 'mine.safetensors'}", Rules())
     assert (agent.name, agent.policy.name) == ("search:mine", "mine")
+    assert (agent.num_worlds, agent.seconds, agent.equity) == (128, None, None)
+    agent = agents.load(f"search:{tmp_path / 'mine.safetensors'}?worlds=8,seconds=0.5")
+    assert (agent.name, agent.num_worlds, agent.seconds) == ("search:mine?worlds=8,seconds=0.5", 8, 0.5)
     with pytest.raises(ValueError, match="search starts from a trained policy, not from 'random'"):
         agents.load("search:random")
     with pytest.raises(ValueError, match="trained for other rules"):
         agents.load(f"search:{tmp_path / 'mine.safetensors'}", Rules(target=11))
     with pytest.raises(ValueError, match="trained for other rules"):
         act(agent, new_tables(Rules(target=11), 1))
+
+
+def test_it_plays_for_the_match_where_an_equity_lies_beside_the_policy(tmp_path):
+    policy, equity = new_policy(Rules()), new_random_equity(Rules())
+    write_policy(tmp_path / "policy.safetensors", policy.spec, policy.network.state_dict())
+    with pytest.raises(FileNotFoundError, match="no equity file"):
+        agents.load(f"search:{tmp_path}?objective=match")
+    write_equity(tmp_path / EQUITY_FILE, equity)
+    for name in (
+        f"search:{tmp_path}",
+        f"search:{tmp_path / 'policy.safetensors'}",
+        f"search:{tmp_path}?objective=match",
+    ):
+        found = agents.load(name).equity
+        assert found.state_dict().keys() == equity.state_dict().keys()
+        assert all((found.state_dict()[key] == tensor).all() for key, tensor in equity.state_dict().items())
+    assert agents.load(f"search:{tmp_path}?objective=points").equity is None
+    write_equity(tmp_path / EQUITY_FILE, new_equity(Rules(target=11)))
+    with pytest.raises(ValueError, match="trained for other rules: target"):
+        agents.load(f"search:{tmp_path}")
+
+
+@pytest.mark.parametrize("option", ["worlds=many", "seconds=", "objective=fun", "world=8", "worlds=8,"])
+def test_options_that_are_not_known_are_told(option, tmp_path):
+    policy = new_policy(TINY)
+    write_policy(tmp_path / "mine.safetensors", policy.spec, policy.network.state_dict())
+    with pytest.raises(
+        ValueError, match=r"search takes worlds=NUMBER, seconds=NUMBER and objective=points\|match, not"
+    ):
+        agents.load(f"search:{tmp_path / 'mine.safetensors'}?{option}")
 
 
 def test_misuse_is_told():
@@ -256,6 +347,9 @@ def test_misuse_is_told():
         ({"num_candidates": 2.5}, "num_candidates takes"),
         ({"noise": 1}, "noise takes a share from 0 to below 1"),
         ({"strength": math.nan}, "strength takes a number from 0 up"),
+        ({"seconds": 0}, "seconds takes a number above 0"),
+        ({"seconds": math.inf}, "seconds takes a number above 0"),
+        ({"equity": new_equity(Rules())}, "the equity was trained for other rules"),
     ):
         with pytest.raises(ValueError, match=message):
             PolicySearchAgent(policy, **changes)

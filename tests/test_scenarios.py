@@ -12,7 +12,8 @@ from agents.arena.__main__ import main
 from agents.arena.scenarios import FILE, ask, find_chances, read_scenario, read_scenarios
 from agents.policy import PolicyAgent, PolicySpec, write_policy
 from agents.rule_bots import TricksterAgent
-from agents.search.pimc import find_margins, play_on
+from agents.search.objective import find_margins
+from agents.search.pimc import play_on
 from agents.search.solver import solve_many, solve_max_n_many
 from agents.search.worlds import sample_worlds
 from pitch_env import Rules

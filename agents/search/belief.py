@@ -1,6 +1,6 @@
-"""What other players are likely to hold, judged by a policy: consistent deals weighed by how it would have acted.
+"""What other players are likely to hold, judged by a policy or a bot: deals weighed by how it would have acted.
 
-A deal's weight is the product of the policy's probabilities of all that the others bid and played in this hand, each
+A deal's weight is the product of the judge's probabilities of all that the others bid and played in this hand, each
 seat looking at the cards which the deal gives it (inference by likelihood, as in Rebstock et al. 2019). What a seat
 did depends on its own cards alone, so the product has a factor for each seat: hands are drawn and judged seat by seat,
 and joined into deals by Gibbs sampling (Geman and Geman 1984), each seat in turn drawing one of its judged hands that
@@ -11,17 +11,20 @@ size (Kong 1992) would fall below a floor.
 
 import numpy as np
 
+from agents.base import Agent
 from agents.encoding import encode_row
-from agents.network import Trunk
+from agents.network import Network
 from agents.search.playout import run_network
 from agents.search.worlds import find_allowed, find_unseen, sample_worlds
-from pitch_env.cards import CARD_ACTION, MAX_BID, NUM_ACTIONS, NUM_SUITS
+from pitch_env.cards import CARD_ACTION, MAX_BID, NUM_ACTIONS, NUM_RANKS, NUM_SUITS
 from pitch_env.engine import bid_once, draw_random, legal_actions, open_auction, play_once
 from pitch_env.frame import reorder_action, reorder_actions
 from pitch_env.kernels import ONE, U64, bit, count, kernel, nth, part
 from pitch_env.observation import COMPACT_SIZE, MOST_ACTIVE, layout
 from pitch_env.rules import MAX_HAND_SIZE, MAX_PLAYERS
+from pitch_env.scoring import suit_cards
 from pitch_env.table import AUCTION, NOT_YET, TABLE
+from pitch_env.view import view_tables
 
 _MOST_DECISIONS = MAX_PLAYERS * (MAX_HAND_SIZE + 1)  # of a hand
 _ROWS = 1 << 14  # decisions judged at a time
@@ -126,7 +129,7 @@ def draw_hands(views: np.ndarray, num_each: int, seeds: np.ndarray) -> np.ndarra
     return hands
 
 
-def judge_hands(views: np.ndarray, hands: np.ndarray, network: Trunk, num_seats: int, noise: float) -> np.ndarray:
+def judge_hands(views: np.ndarray, hands: np.ndarray, network: Network, num_seats: int, noise: float) -> np.ndarray:
     """Log-likelihood of what each other seat has bid and played in this hand, if it was dealt certain cards.
 
     Args:
@@ -151,6 +154,70 @@ def judge_hands(views: np.ndarray, hands: np.ndarray, network: Trunk, num_seats:
             logits = run_network(network, features[:num], lengths[:num])
             _add_likelihoods(logits, masks, targets, owners, noise, found.reshape(-1))
     return found
+
+
+@kernel
+def _open_each(tables):
+    for i in range(tables.shape[0]):
+        open_auction(tables[i])
+
+
+@part
+def find_alike(action, legal):
+    """The legal actions, as a mask, that say the same of a hand: a bid, or a first lead of the suit."""
+    if action >= CARD_ACTION:
+        return legal & (suit_cards((action - CARD_ACTION) // NUM_RANKS) << U64(CARD_ACTION))
+    if action == MAX_BID:
+        return legal & ~(bit(MAX_BID) - ONE)  # a lead in the auction shows as a bid of 4
+    return bit(action)
+
+
+@kernel
+def _judge_step(tables, chosen, action, noise, log_likelihoods):
+    # what was done at each table, where a bot would have done what it has chosen; a bid is then made
+    for i in range(tables.shape[0]):
+        t = tables[i]
+        legal = legal_actions(t)
+        if t.seat != t.viewer and legal & (legal - ONE):
+            alike = find_alike(action, legal)
+            chance = noise * count(alike) / count(legal)
+            if alike & bit(chosen[i]):
+                chance += 1 - noise
+            log_likelihoods[i, t.seat] += np.log(chance)
+        if action < CARD_ACTION:
+            bid_once(t, action)
+
+
+def judge_hands_by_bot(view: np.ndarray, hands: np.ndarray, bot: Agent, noise: float) -> np.ndarray:
+    """Log-likelihood of each other seat's bid and of the trump it has led first, if it acts as a bot does.
+
+    What is played after that says less of a hand, and is done in another way by every bot.
+
+    Args:
+        view: array of `TABLE`, (1,).
+        hands: uint64 (K, MAX_PLAYERS), cards that each seat was perhaps dealt.
+        bot: one that draws nothing at random.
+        noise: the chance, above 0, with which each action was a uniform one.
+
+    Returns:
+        float64 (K, MAX_PLAYERS), 0 for the seat that looks. Forced actions count nothing.
+    """
+    said, found = view[0], np.zeros(hands.shape)
+    tables, seeds = np.repeat(view, len(hands)), np.zeros(len(hands), np.uint64)
+    tables["dealt"] = hands
+    _open_each(tables)
+    while True:
+        t = tables[0]
+        is_lead = t["phase"] != AUCTION
+        if (said["num_plays"] == 0) if is_lead else (said["bids"][t["seat"]] == NOT_YET):
+            return found
+        action = CARD_ACTION + int(said["plays"][0]) if is_lead else int(said["bids"][t["seat"]])
+        chosen = np.full(len(tables), NOT_YET)
+        if t["seat"] != said["viewer"]:
+            chosen = bot.act(view_tables(tables, tables["seat"]), seeds)
+        _judge_step(tables, chosen, action, noise, found)
+        if is_lead:
+            return found
 
 
 def temper(log_weights: np.ndarray, floor: float) -> np.ndarray:

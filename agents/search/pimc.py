@@ -2,13 +2,17 @@
 
 It deals the hidden cards many times, asks the exact solver what each card is worth with all cards seen, and plays the
 best on average. Its known faults are that it counts on seeing the hidden cards later, and that it reads nothing into
-bids and plays (Frank and Basin 1998).
+bids and plays (Frank and Basin 1998). Against the second, deals are weighed by how a rule-based bot would have bid.
 """
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from agents.base import Agent
 from agents.rule_bots import TricksterAgent
+from agents.search.belief import draw_hands, judge_hands_by_bot, sample_likely_worlds, temper
+from agents.search.objective import value_hands
 from agents.search.solver import choose_card, solve_many, solve_max_n_many
 from agents.search.worlds import sample_worlds
 from pitch_env.cards import CARD_ACTION, JACK, MAX_BID, NUM_ACTIONS, NUM_CARDS, NUM_RANKS
@@ -17,12 +21,19 @@ from pitch_env.kernels import ONE, kernel
 from pitch_env.table import AUCTION, NOT_YET, PLAY
 from pitch_env.view import view_tables
 
+if TYPE_CHECKING:
+    from agents.equity import Equity
+
 METHODS = ("two_sided", "max_n")
 CONTRACTS = ("played", "solved")
 _MOST_SOLVED = 25  # cards held that a search takes milliseconds for: from the first lead, or after a trick of five
 _MOST_MAX_N = 16  # the same of max^n, which cuts less
 _FULL_FROM = 4  # cards a seat when all worlds are solved; one card more halves their number
 _FEWEST = 4
+_NUM_CANDIDATES = 256  # hands of each other seat that are judged
+_LEAST_EFFECTIVE = 32  # of them, below which weights are tempered
+_NOISE = 0.2  # how often others are taken to act at random, and not as the bot does
+_SAME = 1e-6  # mean values that differ less are equal
 
 
 @kernel
@@ -36,12 +47,6 @@ def play_on(tables: np.ndarray, bot: Agent, phases: tuple[int, ...]) -> None:
     while len(turns := np.flatnonzero(np.isin(tables["phase"], phases))):
         views = view_tables(tables[turns], tables["seat"][turns])
         _apply_each(tables, turns, bot.act(views, np.zeros(len(turns), np.uint64)))
-
-
-def find_margins(tables: np.ndarray, side: int, num_sides: int) -> np.ndarray:
-    """A side's score change less the mean of the others' at tables, (N,), whose hand is over."""
-    deltas = tables["deltas"][:, :num_sides].astype(np.float64)
-    return (num_sides * deltas[:, side] - deltas.sum(axis=1)) / (num_sides - 1)
 
 
 def list_legal(view: np.ndarray) -> list[int]:
@@ -64,6 +69,13 @@ class PimcAgent(Agent):
         contracts: how an own contract is judged: "played" by the bot at all seats, or "solved" by best play against
             all others together. Solved ones cost more and bid worse: they meet no mistakes and see all cards.
         seed: of the decisions that are asked for one at a time, by calling the agent.
+        is_reading: whether deals are likelier in which the bot would have bid, and led first, as the others did; else
+            all that fit are as likely.
+        equity: values hands that the bot plays to their end by each side's chance to win the match; None: by points,
+            whatever the score. Solved cards are worth points all the same, for the solver knows no scores.
+
+    Raises:
+        ValueError: for a nonsense value.
     """
 
     name = "pimc"
@@ -75,6 +87,9 @@ class PimcAgent(Agent):
         method: str = "two_sided",
         contracts: str = "played",
         seed: int | None = None,
+        *,
+        is_reading: bool = True,
+        equity: "Equity | None" = None,
     ) -> None:
         super().__init__(seed)
         for name, number in (("num_worlds", num_worlds), ("num_bid_worlds", num_bid_worlds)):
@@ -83,8 +98,10 @@ class PimcAgent(Agent):
         for name, choice, choices in (("method", method, METHODS), ("contracts", contracts, CONTRACTS)):
             if choice not in choices:
                 raise ValueError(f"{name} takes one of {', '.join(choices)}, not {choice!r}")
+        if equity is not None and contracts == "solved":
+            raise ValueError("contracts='solved' counts points and takes no equity; give contracts='played'")
         self.num_worlds, self.num_bid_worlds = num_worlds, num_bid_worlds
-        self.method, self.contracts = method, contracts
+        self.method, self.contracts, self.is_reading, self.equity = method, contracts, is_reading, equity
         self._bot = TricksterAgent(courage=0.5)
 
     def act(self, views: np.ndarray, seeds: np.ndarray) -> np.ndarray:
@@ -98,11 +115,21 @@ class PimcAgent(Agent):
             return self._choose_bid(view, seed, [bid for bid in legal if bid < CARD_ACTION])
         return self._choose_card(view, seed)
 
+    def sample(self, view: np.ndarray, seed: np.uint64, num_worlds: int) -> np.ndarray:
+        """Worlds of a view, (1,), by what the agent reads into what the others did: array of `TABLE`, (num_worlds,)."""
+        if not self.is_reading:
+            return sample_worlds(view, num_worlds, seed)
+        seeds = np.array([seed], np.uint64)
+        hands = draw_hands(view, _NUM_CANDIDATES, ~seeds)
+        found = judge_hands_by_bot(view, hands[0], self._bot, _NOISE)
+        weights = temper(np.ascontiguousarray(found.T[None]), _LEAST_EFFECTIVE)
+        return sample_likely_worlds(view, num_worlds, seeds, hands, weights)[0]
+
     def _choose_card(self, view: np.ndarray, seed: np.uint64) -> int:
         seat = int(view["seat"][0])
         left = int(view["hand_size"][0]) - int(view["num_plays"][0]) // int(view["num_players"][0])
         num_worlds = max(min(_FEWEST, self.num_worlds), self.num_worlds >> max(0, left - _FULL_FROM))
-        values = self._value_cards(sample_worlds(view, num_worlds, seed), seat).mean(axis=0)
+        values = self._value_cards(self.sample(view, seed, num_worlds), seat).mean(axis=0)
         return CARD_ACTION + choose_card(values, int(view["trump"][0]))
 
     def _value_cards(self, worlds: np.ndarray, seat: int) -> np.ndarray:
@@ -123,21 +150,22 @@ class PimcAgent(Agent):
         _apply_each(tables, np.arange(len(tables)), CARD_ACTION + np.repeat(cards, len(worlds)))
         play_on(tables, self._bot, (PLAY,))
         values = np.full((len(worlds), NUM_CARDS), np.nan)
-        values[:, cards] = find_margins(tables, side, num_sides).reshape(len(cards), -1).T
+        values[:, cards] = value_hands(tables, side, num_sides, self.equity).reshape(len(cards), -1).T
         return values
 
     def _choose_bid(self, view: np.ndarray, seed: np.uint64, bids: list[int]) -> int:
         seat, num_sides = int(view["seat"][0]), int(view["num_sides"][0])
-        worlds = sample_worlds(view, self.num_bid_worlds, seed)
+        worlds = self.sample(view, seed, self.num_bid_worlds)
         tables = np.tile(worlds, len(bids))
         _apply_each(tables, np.arange(len(tables)), np.repeat(bids, len(worlds)))
         play_on(tables, self._bot, (AUCTION, PLAY))
-        values = find_margins(tables, seat % num_sides, num_sides).reshape(len(bids), -1)
+        values = value_hands(tables, seat % num_sides, num_sides, self.equity).reshape(len(bids), -1)
         cards = int(view["num_players"][0]) * int(view["hand_size"][0])
         if self.contracts == "solved" and cards <= _MOST_SOLVED:
             is_own = tables["pitcher"].reshape(len(bids), -1) == seat
             values = np.where(is_own, value_contracts(worlds, seat)[:, bids].T, values)
-        return bids[int(np.argmax(values.mean(axis=1)))]  # of equals the lowest
+        means = values.mean(axis=1)
+        return bids[int(np.argmax(means >= means.max() - _SAME))]  # of equals the lowest
 
 
 def value_contracts(worlds: np.ndarray, seat: int) -> np.ndarray:

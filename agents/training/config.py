@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from agents.shape import Shape
 from pitch_env.rules import Rules
 
 
@@ -45,6 +46,12 @@ class Config:
 
     hidden: list[int] = _option([256, 256], "units of the policy's layers", low=1, high=16_384)
     critic_hidden: list[int] = _option([256, 256], "units of the critic's layers", low=1, high=16_384)
+    encoder: str = _option(
+        "mlp", "what comes before those layers: mlp, a sum over what is seen; attention, which looks at its pairs too"
+    )
+    attention_size: int = _option(64, "attention: units of each thing seen, a multiple of 16")
+    attention_layers: int = _option(2, "attention: layers of it")
+    trunks: str = _option("shared", "shared by auction and play, or separate: two networks without a common weight")
     privileged_critic: bool = _option(True, "let the critic, never the policy, see every hand")
 
     hands: int = _option(4096, "hands played for each update, spread over the shards", low=1)
@@ -95,8 +102,14 @@ class Config:
             raise ValueError(f"algorithm takes 'ppo', 'mmd' or 'dmc', not {self.algorithm!r}")
         if self.objective not in ("points", "match"):
             raise ValueError(f"objective takes 'points' or 'match', not {self.objective!r}")
+        _ = self.shape  # checks its fields
         if self.hands < self.shards:
             raise ValueError(f"hands must be at least shards, {self.shards}, not {self.hands}")
+
+    @property
+    def shape(self) -> Shape:
+        """The kind of both networks."""
+        return Shape(self.encoder, self.trunks, self.attention_size, self.attention_layers)
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as a dict that YAML and JSON can hold."""

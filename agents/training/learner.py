@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from agents.network import new_critic, new_policy
+from agents.network import new_critic
+from agents.policy import PolicySpec
 from agents.training.config import Config
 from agents.training.equity import EquityLearner, SettledHands, new_equity_learner
 from agents.training.losses import (
@@ -36,11 +37,9 @@ from agents.training.rollout import (
     Batch,
     NetworkPlayer,
     Shard,
-    count_critic_features,
     summarise_hands,
 )
 from pitch_env.cards import NUM_ACTIONS
-from pitch_env.observation import layout
 
 _MOST_BAD_STEPS = 3
 _ROWS_AT_ONCE = 4096  # rows judged at a time
@@ -76,6 +75,7 @@ class Learner:
     """Trains a policy and a critic by playing against itself and, if asked, a pool of opponents.
 
     Attributes:
+        spec: what the policy is, to save it or to play it.
         policy, critic: the networks being trained.
         average: running average of the policy's weights, the one to use.
         magnet: what mirror descent draws the policy to; None for other algorithms.
@@ -95,12 +95,13 @@ class Learner:
         rules = config.rules
         *roots, weights_root, order_root = np.random.SeedSequence(config.seed).spawn(config.shards + 2)
         self.generator = np.random.Generator(np.random.PCG64(order_root))
-        num_features = layout(rules.num_players).size
-        num_critic_features = count_critic_features(rules) if config.privileged_critic else num_features
+        num_seats, critic_hidden = rules.num_players, tuple(config.critic_hidden)
+        self.spec = PolicySpec(rules, tuple(config.hidden), num_seats, shape=config.shape)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(weights_root.generate_state(1)[0]))
-            self.policy = new_policy(num_features, tuple(config.hidden)).to(self.device)
-            self.critic = new_critic(num_critic_features, tuple(config.critic_hidden)).to(self.device)
+            self.policy = self.spec.new_network().to(self.device)
+            critic = new_critic(num_seats, critic_hidden, config.privileged_critic, config.shape)
+            self.critic = critic.to(self.device)
             self.equity = new_equity_learner(rules, 1 + len(config.pool_bots)) if config.objective == "match" else None
         self.average = copy.deepcopy(self.policy).requires_grad_(False)
         self.magnet = copy.deepcopy(self.average) if config.algorithm == "mmd" else None
@@ -367,5 +368,6 @@ class Learner:
             facts["losses/clipfrac"] = terms.clip_fraction
             if lesson.magnet_logits is not None:
                 facts["losses/magnet_kl"] = terms.magnet_kl
-        gradients = torch.autograd.grad(loss + critic_term, self._parameters)
+        # rows of play alone have no gradient for a trunk of the auction: it is zero
+        gradients = torch.autograd.grad(loss + critic_term, self._parameters, materialize_grads=True)
         return list(gradients), {name: float(value.detach()) for name, value in facts.items()}

@@ -11,7 +11,7 @@ from rich.table import Table
 
 import agents
 from agents.arena import play_duplicate
-from agents.policy import PolicyAgent, PolicySpec
+from agents.policy import PolicyAgent
 from agents.training.config import Config
 from agents.training.learner import Learner
 from agents.training.parallel import Ranks
@@ -35,8 +35,7 @@ def _count_bytes(shard: Shard) -> dict[str, int]:
 
 def _time_evaluations(config: Config, learner: Learner) -> float:
     """Seconds of all evaluations of a run, from a few deals and matches against each opponent."""
-    spec = PolicySpec(config.rules, tuple(config.hidden), config.rules.num_players)
-    policy = PolicyAgent(spec, learner.average)
+    policy = PolicyAgent(learner.spec, learner.average)
     num_looks = config.total_steps // config.eval_every if config.eval_every else 0
     num_deals = num_looks * config.eval_deals + config.final_deals
     seconds = 0.0

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 import agents
-from agents.network import Trunk
+from agents.network import Network
 from agents.training.parallel import Ranks
 from agents.training.rollout import AgentPlayer, NetworkPlayer, Player, Shard, reward_points
 from pitch_env.rules import Rules
@@ -32,7 +32,7 @@ class Member:
 
     name: str
     player: Player
-    network: Trunk | None = None
+    network: Network | None = None
     sums: np.ndarray = field(default_factory=lambda: np.zeros(3))
 
     @property
@@ -64,7 +64,7 @@ class Pool:
         self.rules, self.share, self.max_snapshots = rules, share, max_snapshots
         self.members = [Member(name, AgentPlayer(agents.load(name, rules))) for name in bots]
 
-    def add_snapshot(self, network: Trunk, num_steps: int, shards: list[Shard]) -> None:
+    def add_snapshot(self, network: Network, num_steps: int, shards: list[Shard]) -> None:
         """Freeze a copy of a network as a member; where one goes for it, the learner takes over its seats."""
         frozen = copy.deepcopy(network).requires_grad_(False)
         self.members.append(Member(f"step {num_steps:,}", _play_network(frozen), frozen))
@@ -136,7 +136,7 @@ class Pool:
         """Names and sums of all members, JSON-ready, for a checkpoint."""
         return [{"name": member.name, "sums": member.sums.tolist()} for member in self.members]
 
-    def restore(self, notes: list[dict[str, Any]], weights: list[dict[str, torch.Tensor]], like: Trunk) -> None:
+    def restore(self, notes: list[dict[str, Any]], weights: list[dict[str, torch.Tensor]], like: Network) -> None:
         """Put the members of a checkpoint back, as `pack` gave them, with the weights of those that are snapshots."""
         bots = {member.name: member for member in self.members if member.network is None}
         self.members = []
@@ -155,7 +155,7 @@ class Pool:
         return [member.player for member in self.members]
 
 
-def _play_network(network: Trunk) -> NetworkPlayer:
+def _play_network(network: Network) -> NetworkPlayer:
     def compute_logits(features: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         with torch.inference_mode():
             return network(features, lengths).cpu().numpy()

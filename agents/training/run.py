@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -205,8 +206,7 @@ class Run:
     def policy_spec(self) -> PolicySpec:
         """What the saved policy says about itself."""
         notes = {"steps": self.learner.num_steps, "seconds": round(self._seconds, 1), "seed": self.config.seed}
-        rules = self.config.rules
-        return PolicySpec(rules, tuple(self.config.hidden), rules.num_players, notes=notes)
+        return replace(self.learner.spec, notes=notes)
 
     def evaluate(self, num_deals: int, num_matches: int) -> list[Result]:
         """Measure the averaged policy in one seat (or side) against copies of each opponent, and log it.
@@ -261,7 +261,7 @@ class Run:
             if self.is_first:
                 write_policy(self.folder / POLICY_FILE, self.policy_spec(), self.learner.average.state_dict())
                 hidden, is_privileged = tuple(self.config.critic_hidden), self.config.privileged_critic
-                weights = self.learner.critic.state_dict()
-                write_critic(self.folder / CRITIC_FILE, self.config.rules, hidden, is_privileged, weights)
+                weights, shape = self.learner.critic.state_dict(), self.config.shape
+                write_critic(self.folder / CRITIC_FILE, self.config.rules, hidden, is_privileged, weights, shape=shape)
                 if self.learner.equity is not None:
                     write_equity(self.folder / EQUITY_FILE, self.learner.equity.equity)

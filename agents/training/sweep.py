@@ -15,7 +15,7 @@ import yaml
 
 import agents
 from agents.arena import play_duplicate
-from agents.policy import PolicyAgent, PolicySpec
+from agents.policy import PolicyAgent
 from agents.training.config import Config
 from agents.training.learner import Learner, TrainingError
 
@@ -42,7 +42,7 @@ def sample_settings(trial: Any) -> dict[str, Any]:
 
 def measure_margin(config: Config, learner: Learner) -> float:
     """Points a hand ahead of the opponents, the mean over them."""
-    policy = PolicyAgent(PolicySpec(config.rules, tuple(config.hidden), config.rules.num_players), learner.average)
+    policy = PolicyAgent(learner.spec, learner.average)
     results = [
         play_duplicate(policy, agents.load(name, config.rules), config.rules, config.eval_deals, 0, config.seed)
         for name in config.opponents
