@@ -8,14 +8,14 @@ import pytest
 
 from agents.arena import play_duplicate, play_hands, play_matches
 from agents.arena.__main__ import main
-from agents.arena.match import (
+from agents.arena.estimates import (
     compare_variances,
     count_deals_needed,
-    derive_streams,
     estimate_mean,
     estimate_share,
     find_t_quantile,
 )
+from agents.arena.match import derive_streams
 from agents.arena.sequential import ALPHA, find_bounds, plan_looks, spend
 from agents.base import Agent
 from agents.random_bots import PassiveRandomAgent, RandomAgent
@@ -194,6 +194,25 @@ def test_a_table_does_not_depend_on_its_batch(play):
     assert (other["plays"] != whole["plays"]).any()
 
 
+@pytest.mark.parametrize("rules", [Rules(), Rules(num_players=7)], ids=str)
+def test_an_agent_is_asked_once_for_what_is_alike(rules):
+    def play(agent, tables, ids):
+        raw = np.random.default_rng(1).integers(0, 256, tables.nbytes, np.uint8)  # between the fields is anything
+        raw.view(TABLE)[:] = tables
+        play_hands(raw.view(TABLE), [agent], np.zeros((len(tables), rules.num_players), int), 1, ids)
+        return raw.view(TABLE)
+
+    deals = new_tables(rules, 5, 20)
+    once, thrice, apart = (Marked(bids=False) for _ in range(3))
+    ends = play(once, deals, np.arange(20))
+    order = np.random.default_rng(0).permutation(60)
+    again = play(thrice, np.repeat(deals, 3)[order], np.repeat(np.arange(20), 3)[order])
+    assert (again == np.repeat(ends, 3)[order]).all()
+    assert sorted(map(str, thrice.views)) == sorted(map(str, once.views))
+    play(apart, np.repeat(deals, 3), np.arange(60))  # other ids: the same views meet other randomness
+    assert len(apart.views) == 3 * len(once.views)
+
+
 def test_results_depend_on_the_seed_alone():
     def measure(seed=6, **options):
         return play_duplicate(PassiveRandomAgent(), AlphonsoAgent(), Rules(num_players=3), 50, 30, seed, **options)
@@ -278,7 +297,7 @@ def test_duplicates_save_variance_between_agents_that_are_alike():
     far = play_duplicate(careful, AlphonsoAgent(), num_deals=1000, num_matches=0, seed=2)
     assert far.variance_ratio < 1  # measured 0.7: three copies go wrong in the same deals wherever the fourth one sits
     # deals whose hands all give the same save nothing: they are the same measurement again
-    assert compare_variances(np.array([1.0, -1.0] * 500), 2, 0, 2000) == pytest.approx(0.5, rel=2e-3)
+    assert compare_variances(np.repeat([[1.0], [-1.0]] * 500, 2, axis=1)) == pytest.approx(0.5, rel=2e-3)
 
 
 @pytest.mark.parametrize("mean", [2.0, 0.5, 0.05, 0.001])

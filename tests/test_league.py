@@ -10,9 +10,10 @@ from rich.console import Console
 
 from agents.arena import play_duplicate
 from agents.arena.__main__ import main
+from agents.arena.estimates import estimate_mean
 from agents.arena.ladder import LADDER, Rung, climb, find_standing, to_dict
 from agents.arena.league import _Pool, play_league
-from agents.arena.match import derive_streams, estimate_mean
+from agents.arena.match import derive_streams
 from agents.arena.page import find_ticks, render_page
 from agents.arena.play import play_hands
 from agents.arena.show import show_ladder, show_league

@@ -12,10 +12,19 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from agents.arena.chunks import Report
 from agents.arena.commands import add_exploit, add_scenarios, find_exploit, find_scenarios
-from agents.arena.match import Report, Result, play_duplicate
-from agents.arena.pools import add_ladder, add_league, find_ladder, find_league
-from pitch_env.rules import Rules
+from agents.arena.match import Result, play_duplicate
+from agents.arena.pools import (
+    add_ladder,
+    add_league,
+    add_measuring,
+    find_ladder,
+    find_league,
+    load_all,
+    open_saved,
+    read_rules,
+)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -30,18 +39,17 @@ def build_parser() -> argparse.ArgumentParser:
     )
     match.add_argument("challenger", metavar="A", help="an agent's name or the path of a policy")
     match.add_argument("opponent", metavar="B", help="the agent at all other places")
-    match.add_argument("--deals", type=int, default=2000, help="different deals, 0 for none (default %(default)s)")
-    match.add_argument("--matches", type=int, default=500, help="different matches, 0 for none (default %(default)s)")
-    match.add_argument("--seed", type=int, default=0, help="fixes deals and agents (default %(default)s)")
-    match.add_argument("--players", type=int, default=4, help="players at a table (default %(default)s)")
-    match.add_argument("--teams", action="store_true", help="two teams of two")
-    match.add_argument("--target", type=int, default=7, help="score that wins (default %(default)s)")
-    match.add_argument("--threads", type=int, default=1, help="threads that share the tables (default %(default)s)")
+    add_measuring(match, deals=2000, matches=500, threads=1)
     match.add_argument(
         "--until-clear",
         action="store_true",
         help="look at a 16th, an 8th, a quarter and a half of the deals (at 100 or more) and stop once the interval, "
         "which is wider for that, leaves out 0",
+    )
+    match.add_argument(
+        "--critic",
+        metavar="CRITIC",
+        help="a run folder, or its critic's file: also give the margin with the luck of the cards taken out",
     )
     match.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     add_league(commands)
@@ -102,6 +110,16 @@ def _describe_look(result: Result) -> str:
     return f"; ended at look {result.look} of at most {result.planned_deals:,}, interval widened for the looks"
 
 
+def list_variate_rows(variate: dict[str, float | None]) -> list[tuple[str, str]]:
+    """What a critic adds to a result, as labels and texts."""
+    rows = [("luck taken out", _format_interval(variate["margin"], variate["low"], variate["high"], "+.4f"))]
+    plain, both = variate["plain_ratio"], variate["ratio"]
+    if plain is not None and both is not None:
+        text = f"{plain:.2f} times that of plain hands with it, {both:.2f} times that of the same deals with it"
+        rows.append(("with the critic", f"plain hands have a variance {text}"))
+    return rows
+
+
 def list_rows(result: Result) -> list[tuple[str, str]]:
     """A result as labels and texts."""
     rules = result.rules
@@ -118,6 +136,8 @@ def list_rows(result: Result) -> list[tuple[str, str]]:
         rows.append(("contracts", f"{mix} of hands; made {made}"))
     if result.variance_ratio is not None:
         rows.append(("same deals", f"plain hands, as many, would give {result.variance_ratio:.2f} times the variance"))
+    if result.variate is not None:
+        rows += list_variate_rows(result.variate)
     rows.append(("matches won", _format_interval(result.match_share, result.match_low, result.match_high, ".1%")))
     rows.append(("an equal wins", f"{result.equal_share:.1%}"))
     if result.hands_per_match is not None:
@@ -171,12 +191,14 @@ def follow_progress(is_quiet: bool) -> Iterator[Report | None]:
 
 def run_match(options: argparse.Namespace) -> None:
     """The subcommand ``match``."""
-    from agents import load
+    rules = read_rules(options)
+    challenger, opponent = load_all([options.challenger, options.opponent], rules)
+    critic = None
+    if options.critic is not None:
+        from agents.critic import read_critic
 
-    rules = Rules(num_players=options.players, teams=options.teams, target=options.target)
-    challenger, opponent = load(options.challenger, rules), load(options.opponent, rules)
-    if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(1)  # a small network is slower on more, and others may need the cores
+        critic = read_critic(options.critic, rules)
+    saved = open_saved(options, options.challenger, options.opponent)
     with follow_progress(is_quiet=options.json) as report:
         result = play_duplicate(
             challenger,
@@ -189,6 +211,8 @@ def run_match(options: argparse.Namespace) -> None:
             num_threads=options.threads,
             report=report,
             until_clear=options.until_clear,
+            saved=saved,
+            critic=critic,
         )
     if options.json:
         print(json.dumps(result.to_dict()))
@@ -252,8 +276,21 @@ def run_more(options: argparse.Namespace) -> None:
         show_rows(title, rows, Console())
 
 
+def describe_way_on(options: argparse.Namespace) -> str:
+    """How an interrupted command goes on, as the end of a sentence."""
+    if not hasattr(options, "save"):
+        return ""
+    if options.save is None:
+        return "; with --save FILE the same command would go on from here"
+    return f"; what was played is in {options.save}, and the same command goes on from there"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit code is 0, or 2 after one sentence on stderr about what was wrong."""
+    """Run the command line.
+
+    Returns:
+        The exit code: 0, 2 after one sentence on stderr about what was wrong, 130 after one about an interrupt.
+    """
     options = build_parser().parse_args(arguments)
     try:
         known = {"match": run_match, "league": run_pool, "ladder": run_pool, "exact": run_exact}
@@ -261,6 +298,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print(f"interrupted{describe_way_on(options)}", file=sys.stderr)
+        return 130
     return 0
 
 

@@ -5,7 +5,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from agents.arena.match import Report
+from agents.arena.chunks import Report
 from pitch_env.rules import LOW_POINTS, Rules
 
 Found = tuple[str, dict[str, Any], list[tuple[str, str]]]

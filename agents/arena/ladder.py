@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents import load
-from agents.arena.match import CHUNK_TABLES, Report, Result, play_duplicate
+from agents.arena.chunks import Report, SavedChunks
+from agents.arena.match import CHUNK_TABLES, Result, play_duplicate
 from agents.base import Agent
 from pitch_env.rules import Rules
 
@@ -66,6 +67,7 @@ def climb(
     num_threads: int = 1,
     rungs: Sequence[Rung] = LADDER,
     report: Report | None = None,
+    saved: SavedChunks | None = None,
 ) -> list[Result]:
     """Measure an agent among copies of each rung; arguments and errors as `play_duplicate`.
 
@@ -97,6 +99,7 @@ def climb(
                 chunk_tables=rung.chunk_tables,
                 num_threads=num_threads,
                 report=tell,
+                saved=saved and saved.under(rung.name),
             )
         )
     return results

@@ -7,21 +7,14 @@ circle several times. With teams, "place" means team.
 """
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from agents.arena.match import (
-    CHUNK_TABLES,
-    Report,
-    check_counts,
-    derive_streams,
-    estimate_mean,
-    estimate_share,
-    seat_challenger,
-)
+from agents.arena.chunks import Report, SavedChunks, play_chunks
+from agents.arena.estimates import estimate_mean, estimate_share
+from agents.arena.match import CHUNK_TABLES, check_counts, derive_streams, seat_challenger
 from agents.arena.play import play_hands, play_matches
 from agents.arena.ratings import ELO, analyse_game, fit_strengths, rate_openskill
 from agents.base import Agent
@@ -150,30 +143,28 @@ class _Pool:
         np.add.at(counts[:, 2], (owners[is_made], contracts[is_made]), 1)
         return counts.reshape(len(self.agents), -1)
 
-    def run(self, kind: int, total: int, chunk_tables: int, num_threads: int, report: Report | None) -> Games:
+    def run(
+        self,
+        kind: int,
+        total: int,
+        chunk_tables: int,
+        num_threads: int,
+        report: Report | None,
+        saved: SavedChunks | None,
+    ) -> Games:
         """All of one kind."""
         streams, stream = derive_streams(self.seed, kind, total)
         seated = self.draw_circles(kind, total)
-        size = max(1, min(chunk_tables // self.num_tables, -(-total // num_threads)))
-        parts: list[Games] = []
-        done = 0
 
-        def play_chunk(low: int) -> Games:
-            return self.play(kind, streams, stream, seated, low, min(low + size, total))
+        def play_chunk(low: int, high: int) -> tuple[np.ndarray, ...]:
+            games = self.play(kind, streams, stream, seated, low, high)
+            return games.pairs, games.mixed, games.seated, games.scores, games.counts
 
-        pool = ThreadPoolExecutor(num_threads)
-        try:
-            starts = range(0, total, size)
-            for part in pool.map(play_chunk, starts) if num_threads > 1 else map(play_chunk, starts):
-                parts.append(part)
-                done += len(part.pairs)
-                if report is not None:
-                    report(("deals", "matches")[kind], done, total)
-        finally:
-            pool.shutdown(cancel_futures=True)
-        fields = ("pairs", "mixed", "seated", "scores")
-        joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in fields}
-        return Games(**joined, counts=np.sum([part.counts for part in parts], axis=0))
+        word, size = ("deals", "matches")[kind], chunk_tables // self.num_tables
+        parts = play_chunks(play_chunk, word, 0, total, total, size, num_threads, report, saved)
+        *arrays, counts = zip(*parts, strict=True)
+        pairs, mixed, places, scores = map(np.concatenate, arrays)
+        return Games(pairs, mixed, places, scores, np.sum(counts, axis=0))
 
 
 def play_league(
@@ -187,6 +178,7 @@ def play_league(
     chunk_tables: int = CHUNK_TABLES,
     num_threads: int = 1,
     report: Report | None = None,
+    saved: SavedChunks | None = None,
 ) -> League:
     """Play every agent against every other and at mixed tables, on the same deals.
 
@@ -203,6 +195,7 @@ def play_league(
         chunk_tables: tables played at a time.
         num_threads: threads that share the chunks; more than one needs agents that may be called from several at once.
         report: called as (word, done, total) after each chunk, the word "deals" or "matches".
+        saved: keeps the chunks that are finished and knows those that are (see `agents.arena.chunks`).
 
     Raises:
         ValueError: for a nonsense value, or if an agent chooses an illegal action.
@@ -216,7 +209,7 @@ def play_league(
     rules = rules or Rules()
     pool = _Pool(list(agents), rules, int(seed))
     played = [
-        pool.run(kind, int(total), chunk_tables, num_threads, report) if total else None
+        pool.run(kind, int(total), chunk_tables, num_threads, report, saved) if total else None
         for kind, total in ((_DEALS, num_deals), (_MATCHES, num_matches))
     ]
     return League(names, rules, int(seed), *played)

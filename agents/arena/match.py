@@ -5,15 +5,14 @@ independent, so each deal counts once, with the mean over its placements.
 """
 
 import dataclasses
-import math
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from statistics import NormalDist
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from agents.arena.chunks import Report, SavedChunks, play_chunks
+from agents.arena.estimates import Z, compare_variances, count_deals_needed, estimate_mean, estimate_share
 from agents.arena.play import play_hands, play_matches
 from agents.arena.sequential import find_bounds, plan_looks
 from agents.base import Agent
@@ -22,15 +21,13 @@ from pitch_env.engine import new_tables
 from pitch_env.rules import Rules
 from pitch_env.table import NOBODY
 
+if TYPE_CHECKING:
+    from agents.critic import Critic
+
 CHUNK_TABLES = 20_000  # tables played at a time, 248 bytes each
 _DOMAIN = 0xA7E7A  # sets the seeds of measuring apart from those of training
 _DEALS, _MATCHES = range(2)  # the two measurements of a seed
-_Z = NormalDist().inv_cdf(0.975)
-_FEW_T = (12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622)  # 97.5 % quantiles of 1-9 degrees
-_NO_MARGIN = 1e-12  # what is left of a mean of 0 by rounding
-_MANY = 10_000  # deals from which Student's t asks for 3 more than the normal distribution
-
-Report = Callable[[str, int, int], None]
+_FRESH = 4  # a seed's deals that are valued and not played; the numbers between are the league's
 
 
 @dataclass(frozen=True)
@@ -61,6 +58,8 @@ class Result:
             they cancel, as between unlike agents; None if the duplicate margins do not vary at all.
         look: the look at which the deals ended (see `agents.arena.sequential`); None if there were no looks.
         planned_deals: the most deals that would have been played.
+        variate: with a critic, the fields of `agents.arena.variate.Variate`: the margin with the luck of the deal taken
+            out, and the variance that saves.
     """
 
     challenger: str
@@ -84,6 +83,7 @@ class Result:
     variance_ratio: float | None = None
     look: int | None = None
     planned_deals: int | None = None
+    variate: dict[str, float | None] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as a JSON-ready dict."""
@@ -96,50 +96,6 @@ class Result:
         """The result that `to_dict` made a dict of."""
         contracts = None if values["contracts"] is None else tuple(values["contracts"])
         return cls(**{**values, "rules": Rules.from_dict(values["rules"]), "contracts": contracts})
-
-
-def find_t_quantile(degrees: int) -> float:
-    """The 97.5 % quantile of Student's t, to four digits (a table to 9 degrees, then Fisher's expansion)."""
-    if degrees <= len(_FEW_T):
-        return _FEW_T[degrees - 1]
-    terms = (
-        (_Z**3 + _Z) / 4,
-        (5 * _Z**5 + 16 * _Z**3 + 3 * _Z) / 96,
-        (3 * _Z**7 + 19 * _Z**5 + 17 * _Z**3 - 15 * _Z) / 384,
-        (79 * _Z**9 + 776 * _Z**7 + 1482 * _Z**5 - 1920 * _Z**3 - 945 * _Z) / 92160,
-    )
-    return _Z + sum(term / degrees ** (order + 1) for order, term in enumerate(terms))
-
-
-def estimate_mean(values: np.ndarray) -> tuple[float, float]:
-    """Mean of independent values, (n,) with n >= 2, and half the width of its 95 % interval."""
-    spread = float(values.std(ddof=1))
-    return float(values.mean()), find_t_quantile(len(values) - 1) * spread / math.sqrt(len(values))
-
-
-def estimate_share(shares: np.ndarray) -> tuple[float, float, float]:
-    """Mean of independent shares, (n,) with n >= 2, and its 95 % interval, within 0 to 1.
-
-    Where every share is 0, or 1, and so none shows a spread, the interval is that of n of n equal trials.
-    """
-    mean, half = estimate_mean(shares)
-    if mean in (0.0, 1.0):
-        certain = 0.025 ** (1 / len(shares))
-        return (0.0, 0.0, 1 - certain) if mean == 0 else (1.0, certain, 1.0)
-    return mean, max(0.0, mean - half), min(1.0, mean + half)
-
-
-def count_deals_needed(margins: np.ndarray) -> int | None:
-    """How many deals make the half-width smaller than the margin, judged by the margins of some, (n,) with n >= 2."""
-    margin, spread = abs(float(margins.mean())), float(margins.std(ddof=1))
-    if margin < _NO_MARGIN:
-        return None
-    needed = max(2, int((_Z * spread / margin) ** 2))  # by the normal distribution, just below
-    if needed > _MANY:
-        return needed + 3
-    while find_t_quantile(needed - 1) * spread / math.sqrt(needed) >= margin:
-        needed += 1
-    return needed
 
 
 def derive_streams(seed: int, kind: int, num_tables: int) -> tuple[np.ndarray, int]:
@@ -172,10 +128,9 @@ class _Duplicate:
         return tables, np.tile(self.lineups, (high - low, 1)), ids
 
     def play_deals(self, streams: np.ndarray, stream: int, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
-        """The margin of each deal, float64 (high - low,), and counts, int64 (12,).
+        """Each hand's margin times `sides - 1`, int16 (high - low, places), and counts, int64 (10,).
 
-        The counts are the challenger's contracts by bid, those made, then all, and last, in whole numbers, two sums
-        over hands: of `sides - 1` times the margin, and of its square.
+        The counts are the challenger's contracts by bid: those made, then all.
         """
         num_sides = self.rules.num_sides
         tables, lineups, ids = self._seat(streams, low, high)
@@ -183,12 +138,11 @@ class _Duplicate:
         places = np.arange(len(tables)) % num_sides
         deltas = tables["deltas"][:, :num_sides].astype(np.int64)
         own = deltas[np.arange(len(tables)), places]
-        ahead = num_sides * own - deltas.sum(axis=1)  # (sides - 1) times the margin, in whole numbers
-        margins = ahead.reshape(-1, num_sides).sum(axis=1) / (num_sides * (num_sides - 1))
+        ahead = (num_sides * own - deltas.sum(axis=1)).astype(np.int16)
         is_pitcher = tables["pitcher"] % num_sides == places
         is_made = is_pitcher & (own >= tables["bid"])
         contracts = [np.bincount(tables["bid"][chosen], minlength=MAX_BID + 1) for chosen in (is_made, is_pitcher)]
-        return margins, np.concatenate([*contracts, [ahead.sum(), np.square(ahead).sum()]])
+        return ahead.reshape(-1, num_sides), np.concatenate(contracts)
 
     def play_matches(self, streams: np.ndarray, stream: int, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
         """The challenger's share of each match, float64 (high - low,), and [hands, matches cut off] of all, int64."""
@@ -201,47 +155,43 @@ class _Duplicate:
         return shares, np.array([tables["num_hands"].sum(dtype=np.int64), is_cut.sum()])
 
     def run(
-        self, kind: int, first: int, last: int, total: int, chunk_tables: int, num_threads: int, report: Report | None
+        self,
+        kind: int,
+        first: int,
+        last: int,
+        total: int,
+        chunk_tables: int,
+        num_threads: int,
+        report: Report | None,
+        saved: SavedChunks | None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Those of one kind from first to last of all: the values in order, and the sum of the counts."""
         play, word = ((self.play_deals, "deals"), (self.play_matches, "matches"))[kind]
         streams, stream = derive_streams(self.seed, kind, last)
-        size = max(1, min(chunk_tables // len(self.lineups), -(-(last - first) // num_threads)))
-        values, counts, done = [], [], first
-
-        def play_chunk(low: int) -> tuple[np.ndarray, np.ndarray]:
-            return play(streams, stream, low, min(low + size, last))
-
-        pool = ThreadPoolExecutor(num_threads)
-        try:
-            starts = range(first, last, size)
-            for value, count in pool.map(play_chunk, starts) if num_threads > 1 else map(play_chunk, starts):
-                values.append(value)
-                counts.append(count)
-                done += len(value)
-                if report is not None:
-                    report(word, done, total)
-        finally:
-            pool.shutdown(cancel_futures=True)
+        size = chunk_tables // len(self.lineups)
+        parts = play_chunks(partial(play, streams, stream), word, first, last, total, size, num_threads, report, saved)
+        values, counts = zip(*parts, strict=True)
         return np.concatenate(values), np.sum(counts, axis=0)
 
-    def measure_points(self, num_deals: int, until_clear: bool, *how: Any) -> dict[str, Any]:
+    def measure_points(self, num_deals: int, until_clear: bool, critic: "Critic | None", *how: Any) -> dict[str, Any]:
         """The fields of `Result` that come of deals."""
         num_sides = self.rules.num_sides
         looks = plan_looks(num_deals) if until_clear else [num_deals]
-        wider = [bound / _Z for bound in find_bounds([look / num_deals for look in looks])] if until_clear else [1.0]
-        margins, counts = np.zeros(0), np.zeros(12, np.int64)
+        wider = [bound / Z for bound in find_bounds([look / num_deals for look in looks])] if until_clear else [1.0]
+        ahead, counts = np.zeros((0, num_sides), np.int16), np.zeros(10, np.int64)
+        margins = np.zeros(0)
         margin = half = 0.0
         number = 0
         for look, factor in zip(looks, wider, strict=True):
             number += 1
-            values, more = self.run(_DEALS, len(margins), look, num_deals, *how)
-            margins, counts = np.concatenate([margins, values]), counts + more
+            values, more = self.run(_DEALS, len(ahead), look, num_deals, *how)
+            ahead, counts = np.concatenate([ahead, values]), counts + more
+            margins = ahead.sum(axis=1) / (num_sides * (num_sides - 1))
             margin, half = estimate_mean(margins)
             half *= factor
             if abs(margin) > half:
                 break
-        made, won = counts[:5].tolist(), counts[5:10].tolist()
+        made, won = counts[:5].tolist(), counts[5:].tolist()
         return {
             "margin": margin,
             "low": margin - half,
@@ -250,25 +200,23 @@ class _Duplicate:
             "deals_needed": count_deals_needed(margins),
             "contracts": tuple(count / (len(margins) * num_sides) for count in won[1:]),
             "made_rate": sum(made) / sum(won) if sum(won) else None,
-            "variance_ratio": compare_variances(margins, num_sides, *counts[10:].tolist()),
+            "variance_ratio": compare_variances(ahead / (num_sides - 1)),
             "look": number if until_clear else None,
             "planned_deals": num_deals,
+            "variate": None if critic is None else self.take_out_luck(ahead / (num_sides - 1), critic),
         }
 
+    def take_out_luck(self, hands: np.ndarray, critic: "Critic") -> dict[str, float | None]:
+        """The fields of a `Variate` by the margins of hands, (deals, places)."""
+        from agents.arena.variate import count_fresh, describe_deals, measure_variate
 
-def compare_variances(margins: np.ndarray, num_sides: int, total: int, squares: int) -> float | None:
-    """How many times the variance of a mean of single hands is that of duplicate deals, with as many hands in all.
+        def deal(kind: int, number: int) -> np.ndarray:
+            return new_tables(self.rules, derive_streams(self.seed, kind, number)[0], number)
 
-    Args:
-        margins: of the deals, (n,) with n >= 2.
-        num_sides: hands a deal was played.
-        total: sum over those hands of `num_sides - 1` times the margin.
-        squares: sum of their squares.
-    """
-    num_hands = len(margins) * num_sides
-    plain = (squares / num_hands - (total / num_hands) ** 2) / (num_sides - 1) ** 2
-    duplicate = num_sides * float(margins.var(ddof=1))
-    return plain / duplicate if duplicate > _NO_MARGIN else None
+        tables = deal(_DEALS, len(hands))
+        turns = (tables["dealer"][:, None].astype(np.int64) + 1 + np.arange(hands.shape[1])) % hands.shape[1]
+        known, fresh = (describe_deals(critic, one) for one in (tables, deal(_FRESH, count_fresh(len(hands)))))
+        return dataclasses.asdict(measure_variate(np.take_along_axis(hands, turns, axis=1), known, fresh))
 
 
 def _check_count(name: str, number: int, low: int, may_be_zero: bool = False) -> None:
@@ -291,6 +239,18 @@ def check_counts(num_deals: int, num_matches: int, seed: int, chunk_tables: int,
     _check_count("num_threads", num_threads, 1)
 
 
+def _check_critic(critic: "Critic", rules: Rules, num_deals: int, until_clear: bool) -> None:
+    from agents.arena.variate import count_fewest_deals
+    from agents.policy import check_rules
+
+    check_rules(critic.rules, rules, critic.name)
+    fewest = count_fewest_deals(rules.num_players)
+    if 0 < num_deals < fewest:
+        raise ValueError(f"with a critic num_deals takes a whole number from {fewest} up, or 0, not {num_deals}")
+    if until_clear:
+        raise ValueError("a critic and until_clear do not go together: the looks are planned for plain margins")
+
+
 def play_duplicate(
     challenger: Agent,
     opponent: Agent,
@@ -304,6 +264,8 @@ def play_duplicate(
     num_threads: int = 1,
     report: Report | None = None,
     until_clear: bool = False,
+    saved: SavedChunks | None = None,
+    critic: "Critic | None" = None,
 ) -> Result:
     """Measure a challenger among copies of an opponent, on the same deals at every place (with teams: as either team).
 
@@ -323,6 +285,8 @@ def play_duplicate(
         report: called as (word, done, total) after each chunk, the word "deals" or "matches".
         until_clear: look several times and play no more deals once the margin's interval leaves out 0; the interval is
             wider by what looking so often takes (see `agents.arena.sequential`).
+        saved: keeps the chunks that are finished and knows those that are (see `agents.arena.chunks`).
+        critic: values the deals, so that the luck of the cards can be taken out (see `agents.arena.variate`).
 
     Raises:
         ValueError: for a nonsense value, or if an agent chooses an illegal action.
@@ -330,13 +294,15 @@ def play_duplicate(
     check_counts(num_deals, num_matches, seed, chunk_tables, num_threads)
     rules = rules or Rules()
     names = names or (challenger.name, opponent.name)
+    if critic is not None:
+        _check_critic(critic, rules, num_deals, until_clear)
     duplicate = _Duplicate((challenger, opponent), rules, int(seed))
     found: dict[str, Any] = {
         item.name: None for item in dataclasses.fields(Result) if item.name not in ("rules", "seed")
     }
-    how = chunk_tables, num_threads, report
+    how = chunk_tables, num_threads, report, saved
     if num_deals:
-        found.update(duplicate.measure_points(int(num_deals), until_clear, *how))
+        found.update(duplicate.measure_points(int(num_deals), until_clear, critic, *how))
     if num_matches:
         shares, (num_hands, num_cut) = duplicate.run(_MATCHES, 0, num_matches, num_matches, *how)
         share, low, high = estimate_share(shares)

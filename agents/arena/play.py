@@ -14,7 +14,10 @@ from pitch_env.cards import NUM_ACTIONS
 from pitch_env.engine import apply_action, explain_illegal, legal_actions, start_hand
 from pitch_env.kernels import GOLDEN, ONE, U64, kernel, lowest, part, scramble
 from pitch_env.table import HAND_OVER, NOBODY, TABLE
-from pitch_env.view import view_tables
+from pitch_env.view import hide_from
+
+_END = TABLE.fields["viewer"][1] + 1  # type: ignore[index]  # the bytes behind the last field mean nothing
+_LAST_WORD = np.frombuffer((b"\xff" * _END).ljust(TABLE.itemsize, b"\0")[-8:], np.uint64)[0]
 
 
 @part
@@ -73,6 +76,37 @@ def _sort_turns(tables, active, lineups, ids, numbers, stream, num_agents):
     return active[:num_running], turns, seats, seeds, bounds
 
 
+@part
+def is_same(words, one, other):
+    """Whether two rows are equal."""
+    index, size = 0, words.shape[1]
+    while index < size and words[one, index] == words[other, index]:
+        index += 1
+    return index == size
+
+
+@kernel
+def _look(tables, turns, seats, seeds, views, words, asked, places, slots):
+    # views without repeats and their seeds: a deal is often alike at several tables; returns how many. `words` are the
+    # views again, `places` says where each turn's stands, and `slots` is a hash table with room for twice the turns
+    num = 0
+    last = slots.shape[0] - 1
+    for turn in range(turns.shape[0]):
+        views[num] = tables[turns[turn]]
+        view = views[num]
+        hide_from(view, seats[turn])
+        words[num, -1] &= _LAST_WORD
+        slot = np.int64(scramble(seeds[turn] ^ (view.played * GOLDEN) ^ view.dealt[seats[turn]]) & U64(last))
+        while slots[slot] >= 0 and not (asked[slots[slot]] == seeds[turn] and is_same(words, slots[slot], num)):
+            slot = (slot + 1) & last
+        if slots[slot] < 0:
+            slots[slot] = num
+            asked[num] = seeds[turn]
+            num += 1
+        places[turn] = slots[slot]
+    return num
+
+
 @kernel
 def _apply(tables, turns, actions, numbers, is_match):
     # the place of the first illegal action, at which it stops, or -1
@@ -87,13 +121,19 @@ def _apply(tables, turns, actions, numbers, is_match):
     return -1
 
 
-def _ask(agent: Agent, views: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+def _ask(agent: Agent, tables: np.ndarray, turns: np.ndarray, seats: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+    """The agent's actions for the seats that look; it is asked once where view and seed are the same."""
+    num = len(turns)
+    views, asked, places = np.empty(num, TABLE), np.empty(num, np.uint64), np.empty(num, np.int64)
+    slots = np.full(2 << num.bit_length(), -1, np.int32)
+    num = _look(tables, turns, seats, seeds, views, views.view(np.uint64).reshape(num, -1), asked, places, slots)
+    views, seeds = views[:num], asked[:num]
     actions = np.asarray(agent.act(views, seeds))
     if actions.shape != seeds.shape or actions.dtype.kind not in "iu":
         raise ValueError(
             f"agent {agent.name!r} was to give {len(seeds)} whole numbers, not {actions.dtype} {actions.shape}"
         )
-    return actions.astype(np.int64, copy=False)
+    return actions.astype(np.int64, copy=False)[places]
 
 
 def _play(
@@ -129,7 +169,7 @@ def _play(
             if low == high:
                 continue
             turn = turns[low:high]
-            actions = _ask(agent, view_tables(tables.take(turn), seats[low:high]), seeds[low:high])
+            actions = _ask(agent, tables, turn, seats[low:high], seeds[low:high])
             wrong = _apply(tables, turn, actions, numbers, is_match)
             if wrong >= 0:
                 table = turn[wrong]

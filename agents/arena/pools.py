@@ -1,4 +1,4 @@
-"""The subcommands ``league`` and ``ladder``: their options, and what they find as a dict."""
+"""The subcommands ``league`` and ``ladder``: their options, and what they find as a dict; what ``match`` shares."""
 
 import argparse
 import json
@@ -6,12 +6,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from agents.arena.match import Report
+from agents.arena.chunks import Report, SavedChunks, describe_code, identify_agent
 from agents.base import Agent
 from pitch_env.rules import Rules
 
 
-def _add_measuring(parser: argparse.ArgumentParser, deals: int, matches: int, threads: int) -> None:
+def add_measuring(parser: argparse.ArgumentParser, deals: int, matches: int, threads: int) -> None:
+    """Add the options that all measurements have."""
     for flag, default, text in (
         ("--deals", deals, "different deals, 0 for none"),
         ("--matches", matches, "different matches, 0 for none"),
@@ -22,6 +23,26 @@ def _add_measuring(parser: argparse.ArgumentParser, deals: int, matches: int, th
     ):
         parser.add_argument(flag, type=int, default=default, help=f"{text} (default %(default)s)")
     parser.add_argument("--teams", action="store_true", help="two teams of two")
+    parser.add_argument(
+        "--save", metavar="FILE", help="keep what is played there; after a stop the same command goes on from it"
+    )
+
+
+def read_rules(options: argparse.Namespace) -> Rules:
+    """The rules that the options of `add_measuring` choose."""
+    return Rules(num_players=options.players, teams=options.teams, target=options.target)
+
+
+def open_saved(options: argparse.Namespace, *names: str) -> SavedChunks | None:
+    """The file of ``--save``, for a measurement of some agents, which are loaded already."""
+    if options.save is None:
+        return None
+    rules = read_rules(options)
+    agents = {f"agent {number}": identify_agent(name, rules) for number, name in enumerate(names, 1)}
+    counts = {word: getattr(options, word) for word in ("seed", "deals", "matches")}
+    until_clear = getattr(options, "until_clear", False)
+    key = {"command": options.command, **agents, "rules": rules.to_dict(), **counts, "until_clear": until_clear}
+    return SavedChunks(options.save, {**key, **describe_code()})
 
 
 def add_league(commands: Any) -> None:
@@ -33,7 +54,7 @@ def add_league(commands: Any) -> None:
         "same deals: cross tables, ratings with their errors, and how far strength is not transitive.",
     )
     parser.add_argument("agents", metavar="A", nargs="+", help="agents' names or paths of policies, two or more")
-    _add_measuring(parser, deals=500, matches=200, threads=1)
+    add_measuring(parser, deals=500, matches=200, threads=1)
     parser.add_argument("--json", metavar="FILE", help="write the results there; - prints them and nothing else")
     parser.add_argument("--html", metavar="FILE", help="write them as a page that needs no other file")
 
@@ -47,11 +68,12 @@ def add_ladder(commands: Any) -> None:
         "get fewer deals and matches.",
     )
     parser.add_argument("agent", metavar="AGENT", help="an agent's name or the path of a policy")
-    _add_measuring(parser, deals=4000, matches=400, threads=2)
+    add_measuring(parser, deals=4000, matches=400, threads=2)
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
 
 
-def _load(names: list[str], rules: Rules) -> list[Agent]:
+def load_all(names: list[str], rules: Rules) -> list[Agent]:
+    """Agents by name, with one thread for each operation of a network."""
     from agents import load
 
     agents = [load(name, rules) for name in names]
@@ -69,10 +91,11 @@ def find_league(options: argparse.Namespace, report: Report | None) -> dict[str,
     for path in map(Path, files.values()):
         if not path.parent.is_dir():  # told now, not after the games
             raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} in")
-    rules = Rules(num_players=options.players, teams=options.teams, target=options.target)
-    agents = _load(options.agents, rules)
+    rules = read_rules(options)
+    agents = load_all(options.agents, rules)
     counts = options.deals, options.matches, options.seed
     how: dict[str, Any] = {"names": options.agents, "num_threads": options.threads, "report": report}
+    how["saved"] = open_saved(options, *options.agents)
     found = play_league(agents, rules, *counts, **how).to_dict()
     if "html" in files:
         Path(files["html"]).write_text(render_page(found), "utf-8")
@@ -85,7 +108,8 @@ def find_ladder(options: argparse.Namespace, report: Report | None) -> dict[str,
     """What `agents.arena.ladder.to_dict` gives."""
     from agents.arena.ladder import climb, to_dict
 
-    rules = Rules(num_players=options.players, teams=options.teams, target=options.target)
-    (agent,) = _load([options.agent], rules)
+    rules = read_rules(options)
+    (agent,) = load_all([options.agent], rules)
     counts = options.deals, options.matches, options.seed
-    return to_dict(climb(agent, rules, *counts, name=options.agent, num_threads=options.threads, report=report))
+    how: dict[str, Any] = {"name": options.agent, "num_threads": options.threads, "report": report}
+    return to_dict(climb(agent, rules, *counts, **how, saved=open_saved(options, options.agent)))
