@@ -26,7 +26,13 @@ def _add_up(features, lengths, weight, bias, out):
     for i in range(features.shape[0]):
         for column in range(size):
             out[i, column] = bias[column]
-        for index in range(lengths[i]):
+        num = np.int64(lengths[i])
+        for index in range(0, num - 3, 4):  # four at a time, in the same order: less to load and store
+            a, b, c, d = features[i, index], features[i, index + 1], features[i, index + 2], features[i, index + 3]
+            for column in range(size):
+                total = out[i, column] + weight[a, column] + weight[b, column]
+                out[i, column] = total + weight[c, column] + weight[d, column]
+        for index in range(num - num % 4, num):
             row = features[i, index]
             for column in range(size):
                 out[i, column] += weight[row, column]
@@ -155,9 +161,9 @@ class Trunk(nn.Module):
     def forward(self, features: np.ndarray, lengths: np.ndarray, is_half: bool = False) -> torch.Tensor:
         """float32 (N, num_out); `is_half` runs attention and the hidden layers in bfloat16."""
         with torch.autocast(self.head.weight.device.type, torch.bfloat16, enabled=is_half):
-            x = torch.relu(self.norm(self.first(features, lengths).float()))
+            x = torch.relu_(self.norm(self.first(features, lengths).float()))
             for layer in self.hidden:
-                x = torch.relu(layer(x))
+                x = torch.relu_(layer(x))
         return self.head(x.float())
 
 

@@ -29,6 +29,9 @@ FORMAT_VERSION = 1
 _HEAD = "pitch"  # key of the JSON head in the file's metadata
 
 
+_LEAST_ROWS = (
+    8  # fewer are multiplied by other code, whose last bits differ, and a decision must not depend on its batch
+)
 _RULE_FIELDS = [name for name in RULE_FIELDS if name != "max_hands"] + ["low_to_holder"]
 
 
@@ -187,18 +190,20 @@ class PolicyAgent(Agent):
     def act(self, views: np.ndarray, seeds: np.ndarray) -> np.ndarray:
         self.check_views(views)
         encoded = encode_views(views, self.spec.num_seats)
+        features, lengths = encoded.features, encoded.lengths
+        if 0 < len(views) < _LEAST_ROWS:
+            rows = np.arange(_LEAST_ROWS) % len(views)
+            features, lengths = features[rows], lengths[rows]
         with torch.inference_mode():
-            logits = self.network(encoded.features, encoded.lengths).cpu().numpy()
+            logits = self.network(features, lengths).cpu().numpy()[: len(views)]
         return choose_actions(logits, encoded, seeds, self.is_greedy)[0]
 
     def check_views(self, views: np.ndarray) -> None:
         """Refuse views, (N,), under rules that the policy was not trained for; see `check_rules`."""
-        kinds = views[_RULE_FIELDS]
-        first = kinds[:1]
-        known = tuple(first[0].tolist())
+        known = tuple(views[:1][_RULE_FIELDS][0].tolist())
         if known not in self._known_rules:
             check_rules(self.spec.rules, read_rules(views[0]), self.name)
             self._known_rules.add(known)
-        if len(views) > 1 and not (kinds == first).all():
+        if not all((column == column[0]).all() for column in (views[name] for name in _RULE_FIELDS)):
             for view in views:
                 check_rules(self.spec.rules, read_rules(view), self.name)
