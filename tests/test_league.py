@@ -260,7 +260,10 @@ def test_tables_on_a_terminal(capsys):
 
 
 def test_the_ladder_on_a_few_deals(capsys):
-    rungs = [Rung("baby", BabyAgent), Rung("weak", RandomAgent, deal_share=0.5, match_share=0.2)]
+    rungs = [
+        Rung("baby", lambda _: BabyAgent()),
+        Rung("weak", lambda _: RandomAgent(), deal_share=0.5, match_share=0.2),
+    ]
     calls = []
     results = climb(BabyAgent(), None, 60, 20, 1, rungs=rungs, report=lambda *call: calls.append(call))
     assert [(one.opponent, one.deals, one.matches) for one in results] == [("baby", 60, 20), ("weak", 30, 4)]
@@ -277,8 +280,8 @@ def test_the_ladder_on_a_few_deals(capsys):
 
 def test_the_ladder_is_the_known_one_and_slow_rungs_play_less(capsys):
     assert [rung.name for rung in LADDER][:2] == ["random", "passive"]
-    assert all(rung.make().act for rung in LADDER)
-    assert LADDER[-1].make().num_worlds == 100
+    assert [rung.make(None).name for rung in LADDER[-2:]] == ["trained", "search:trained"]
+    assert LADDER[-3].make(None).num_worlds == 100
     assert main(["ladder", "alphonso", "--deals", "20", "--matches", "0", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["agent"] == "alphonso"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents import load
+from agents import TRAINED, load
 from agents.arena.chunks import Report, SavedChunks
 from agents.arena.match import CHUNK_TABLES, Result, play_duplicate
 from agents.base import Agent
@@ -17,21 +17,21 @@ class Rung:
 
     Attributes:
         name: what it is called.
-        make: makes it.
+        make: makes it, for some rules.
         deal_share: share of the deals asked for that are played, as it is slow.
         match_share: the same of matches.
         chunk_tables: tables played at a time, fewer for a slow one so that progress shows and threads share alike.
     """
 
     name: str
-    make: Callable[[], Agent]
+    make: Callable[[Rules | None], Agent]
     deal_share: float = 1.0
     match_share: float = 1.0
     chunk_tables: int = CHUNK_TABLES
 
 
 def _search(num_worlds: int, deal_share: float, match_share: float) -> Rung:
-    def make() -> Agent:
+    def make(_: Rules | None) -> Agent:
         from agents.search.pimc import PimcAgent
 
         return PimcAgent(num_worlds=num_worlds, num_bid_worlds=num_worlds)
@@ -40,7 +40,7 @@ def _search(num_worlds: int, deal_share: float, match_share: float) -> Rung:
 
 
 def _named(name: str) -> Rung:
-    return Rung(name, lambda: load(name))
+    return Rung(name, lambda rules: load(name, rules))
 
 
 LADDER = (
@@ -53,7 +53,16 @@ LADDER = (
     _named("trickster+1"),
     _search(10, 0.075, 0.1),
     _search(100, 0.01, 0.02),
+    _named(TRAINED),
+    Rung(f"search:{TRAINED}", lambda rules: load(f"search:{TRAINED}", rules), 0.02, 0.02, chunk_tables=16),
 )
+
+
+def _make(rung: Rung, rules: Rules | None) -> Agent | None:
+    try:
+        return rung.make(rules)
+    except ValueError:  # a policy, and there is none for these rules
+        return None
 
 
 def climb(
@@ -71,10 +80,12 @@ def climb(
 ) -> list[Result]:
     """Measure an agent among copies of each rung; arguments and errors as `play_duplicate`.
 
-    Slow rungs get their share of the deals and matches, at least two. `report` is called as ("percent", done, 100).
+    A policy trained for other rules is left out. Slow rungs get their share of the deals and matches, at least two.
+    `report` is called as ("percent", done, 100).
     """
     results = []
-    for index, rung in enumerate(rungs):
+    made = [(rung, opponent) for rung in rungs if (opponent := _make(rung, rules)) is not None]
+    for index, (rung, opponent) in enumerate(made):
         deals, matches = (
             max(2, round(number * share)) if number > 1 else number
             for number, share in ((num_deals, rung.deal_share), (num_matches, rung.match_share))
@@ -85,12 +96,12 @@ def climb(
             if both:
                 part = part / 2 if word == "deals" else (1 + part) / 2
             if report is not None:
-                report("percent", int(100 * (before + part) / len(rungs)), 100)
+                report("percent", int(100 * (before + part) / len(made)), 100)
 
         results.append(
             play_duplicate(
                 agent,
-                rung.make(),
+                opponent,
                 rules,
                 deals,
                 matches,

@@ -1,0 +1,64 @@
+"""Where the rungs of the ladder stand among each other: ``python -m benchmarks.ladder [--write README.md]``.
+
+Every rung plays one seat among copies of each rung that decides fast. `python -m agents.arena ladder AGENT` measures an
+agent of yours in the same way, against all of them.
+"""
+
+import argparse
+import os
+
+from agents.arena import Result
+from agents.arena.ladder import LADDER, Rung, climb
+from benchmarks.report import write_between_marks
+from pitch_env import Rules
+
+
+def tabulate(found: dict[str, list[Result]]) -> str:
+    """Two Markdown tables, of points and of matches: a row for each rung, a column for each opponent."""
+    names = [result.opponent for result in next(iter(found.values()))]
+    points, matches = [], []
+    for rung, results in found.items():
+        points.append([f"`{rung}`", *(f"{one.margin:+.2f} ± {one.margin - one.low:.2f}" for one in results)])
+        matches.append(
+            [f"`{rung}`", *(f"{one.match_share:.0%} ± {one.match_high - one.match_share:.0%}" for one in results)]
+        )
+    parts = []
+    for title, rows in (("Points a hand ahead", points), ("Matches won; an equal share is 25%", matches)):
+        lines = [["Rung", *(f"`{name}`" for name in names)], ["---"] * (len(names) + 1), *rows]
+        parts.append(f"{title}:\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines))
+    return "\n\n".join(parts)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Read the command line, measure, show the tables, and write them if asked."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.ladder", description=__doc__.split("\n")[0])
+    parser.add_argument("--deals", type=int, default=4000, help="duplicate deals of a fast rung (default %(default)s)")
+    parser.add_argument("--matches", type=int, default=1000, help="duplicate matches of one (default %(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="fixes deals and agents (default %(default)s)")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads that share the tables")
+    parser.add_argument("--write", metavar="FILE", help="put the tables between the marks in a Markdown file")
+    given = parser.parse_args(arguments)
+    fast, found = [rung for rung in LADDER if rung.deal_share == 1], {}
+    for rung in LADDER:
+        counts = max(2, round(given.deals * rung.deal_share)), max(2, round(given.matches * rung.match_share))
+        rows = [Rung(one.name, one.make, chunk_tables=min(one.chunk_tables, rung.chunk_tables)) for one in fast]
+        found[rung.name] = climb(
+            rung.make(None), Rules(), *counts, given.seed, name=rung.name, num_threads=given.threads, rungs=rows
+        )
+        print(rung.name, *(f"{one.opponent} {one.margin:+.2f}" for one in found[rung.name]), flush=True)
+    slow = ", ".join(
+        f"{round(given.deals * rung.deal_share):,} and {round(given.matches * rung.match_share):,} for `{rung.name}`"
+        for rung in LADDER
+        if rung not in fast
+    )
+    text = tabulate(found) + (
+        f"\n\n95 % intervals over {given.deals:,} deals and {given.matches:,} matches, all places, seed {given.seed} "
+        f"({slow}): `python -m benchmarks.ladder --deals {given.deals} --matches {given.matches} --seed {given.seed}`."
+    )
+    print(text)
+    if given.write:
+        write_between_marks(given.write, text, "ladder")
+
+
+if __name__ == "__main__":
+    main()
