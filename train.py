@@ -13,8 +13,8 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python train.py",
         description="Train a policy for Pitch by self-play, measure it, and save it.",
-        epilog="A run folder holds config.yaml, metadata.json, TensorBoard events, checkpoints/ and the policy to use, "
-        "policy.safetensors. Watch it with: tensorboard --logdir runs",
+        epilog="A run folder holds the policy to use, policy.safetensors, and all that --dry-run lists. Watch it with: "
+        "tensorboard --logdir runs",
     )
     parser.add_argument("--config", help="YAML file; flags given besides it win over it")
     parser.add_argument("--run-dir", help="folder of the run (default: runs/NAME-seedS-TIME)")

@@ -65,7 +65,7 @@ def find_trained(rules: Rules | None = None) -> Path:
     rules = rules or Rules()
     folder = _TRAINED_FOLDER / ("teams" if rules.teams else f"players{rules.num_players}")
     if not folder.is_dir():
-        known = ", ".join(sorted(path.name for path in _TRAINED_FOLDER.iterdir() if path.is_dir()))
+        known = ", ".join(sorted(path.parent.name for path in _TRAINED_FOLDER.glob(f"*/policy{POLICY_SUFFIX}")))
         raise ValueError(f"no trained policy comes with the package for {folder.name}: there are {known}")
     return folder
 

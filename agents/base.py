@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from pitch_env.rules import Rules
 from pitch_env.view import view_from_dict, view_table
 
 
@@ -13,9 +14,14 @@ class Agent(ABC):
 
     An agent is only ever given views, which hold no hidden card. It keeps no state between decisions; what it draws
     at random comes from the `seeds` handed in with the views, so a decision does not depend on the rest of its batch.
+
+    Attributes:
+        name: shown in tables.
+        rules: the only ones it plays, but for `max_hands`; None if it plays all.
     """
 
     name: str = "agent"
+    rules: Rules | None = None
 
     def __init__(self, seed: int | None = None) -> None:
         self._stream = np.random.default_rng(seed)

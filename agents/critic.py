@@ -146,4 +146,4 @@ def read_critic(path: str | Path, rules: Rules | None = None) -> Critic:
         raise ValueError(f"{path} is no usable critic: {error}") from None
     if rules is not None:
         check_rules(trained, rules, str(path))
-    return Critic(trained, network.eval(), is_privileged, str(path))
+    return Critic(trained, network, is_privileged, str(path))  # not in eval mode, as in `read_policy`

@@ -171,8 +171,12 @@ def read_equity(path: str | Path, rules: Rules | None = None) -> Equity:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (not a dict)
     except (SafetensorError, OSError, ValueError) as error:
         raise ValueError(f"{path} is not an equity file: {error}") from None
-    if not isinstance(head, dict) or head.get("format") != FORMAT or head.get("format_version") != FORMAT_VERSION:
-        raise ValueError(f"{path} is not an equity file of this version: its head does not say {FORMAT!r}")
+    if not isinstance(head, dict) or head.get("format") != FORMAT:
+        raise ValueError(f"{path} is not an equity file: its head does not say {FORMAT!r}")
+    if head.get("format_version") != FORMAT_VERSION:
+        raise ValueError(
+            f"{path} has equity format {head.get('format_version')!r}; this version reads {FORMAT_VERSION}"
+        )
     try:
         equity = new_equity(Rules.from_dict(head["rules"]))
         equity.load_state_dict(tensors)

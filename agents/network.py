@@ -17,6 +17,9 @@ from pitch_env.cards import NUM_ACTIONS
 from pitch_env.kernels import kernel
 from pitch_env.observation import layout, num_hidden_features
 
+_ROWS_AT_ONCE = 1 << 11  # what fits the cache
+_LEAST_ROWS = 8  # fewer are multiplied by other code, whose last bits differ
+
 _ROWS_TOGETHER = {"cpu": 128, "cuda": 4096}  # rows under attention at a time: what fits the cache, what fills a GPU
 
 
@@ -207,3 +210,27 @@ def new_critic(num_seats: int, hidden: tuple[int, ...], is_privileged: bool, sha
     """A network from the layout, and all hands behind it if `is_privileged`, to a seat's expected reward."""
     num_features = layout(num_seats).size + (num_hidden_features(num_seats) if is_privileged else 0)
     return _new_network(num_seats, num_features, hidden, 1, 1.0, shape)
+
+
+def run_network(network: Network, features: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Outputs of a network, float32 (N, outputs), each of which depends on its own row alone.
+
+    Args:
+        network: in float32.
+        features: int16 (N, most), of which the first `lengths` in each row count.
+        lengths: uint8 (N,).
+    """
+    num_rows = len(features)
+    if 0 < num_rows < _LEAST_ROWS:
+        rows = np.arange(_LEAST_ROWS) % num_rows
+        features, lengths = features[rows], lengths[rows]
+    parts = []
+    with torch.inference_mode():
+        for low in range(0, max(len(features), 1), _ROWS_AT_ONCE):
+            low = max(0, min(low, len(features) - _LEAST_ROWS))  # the last part may overlap, so as not to be small
+            high = low + _ROWS_AT_ONCE
+            parts.append((low, network(features[low:high], lengths[low:high]).cpu().numpy()))
+    found = np.empty((len(features), parts[0][1].shape[1]), np.float32)
+    for low, part in parts:
+        found[low : low + len(part)] = part
+    return found[:num_rows]

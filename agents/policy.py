@@ -18,7 +18,7 @@ from safetensors.torch import save as save_tensors
 
 from agents.base import Agent
 from agents.encoding import choose_actions, encode_views
-from agents.network import Network, new_policy
+from agents.network import Network, new_policy, run_network
 from agents.shape import PLAIN, Shape
 from pitch_env.observation import LAYOUT_VERSION
 from pitch_env.rules import Rules
@@ -27,11 +27,6 @@ from pitch_env.table import RULE_FIELDS, read_rules
 FORMAT = "pitch-policy"
 FORMAT_VERSION = 1
 _HEAD = "pitch"  # key of the JSON head in the file's metadata
-
-
-_LEAST_ROWS = (
-    8  # fewer are multiplied by other code, whose last bits differ, and a decision must not depend on its batch
-)
 _RULE_FIELDS = [name for name in RULE_FIELDS if name != "max_hands"] + ["low_to_holder"]
 
 
@@ -176,7 +171,7 @@ class PolicyAgent(Agent):
         seed: int | None = None,
     ) -> None:
         super().__init__(seed)
-        self.spec, self.network, self.name = spec, network, name
+        self.spec, self.network, self.name, self.rules = spec, network, name, spec.rules
         self.is_greedy = spec.is_greedy if is_greedy is None else is_greedy
         self._known_rules: set[tuple] = set()
 
@@ -190,12 +185,7 @@ class PolicyAgent(Agent):
     def act(self, views: np.ndarray, seeds: np.ndarray) -> np.ndarray:
         self.check_views(views)
         encoded = encode_views(views, self.spec.num_seats)
-        features, lengths = encoded.features, encoded.lengths
-        if 0 < len(views) < _LEAST_ROWS:
-            rows = np.arange(_LEAST_ROWS) % len(views)
-            features, lengths = features[rows], lengths[rows]
-        with torch.inference_mode():
-            logits = self.network(features, lengths).cpu().numpy()[: len(views)]
+        logits = run_network(self.network, encoded.features, encoded.lengths)
         return choose_actions(logits, encoded, seeds, self.is_greedy)[0]
 
     def check_views(self, views: np.ndarray) -> None:

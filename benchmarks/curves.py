@@ -25,7 +25,7 @@ import torch
 
 import agents
 from agents.arena import play_duplicate
-from agents.arena.match import estimate_mean
+from agents.arena.estimates import estimate_mean
 from agents.base import Agent
 from agents.policy import PolicyAgent, write_atomically
 from agents.training.config import Config

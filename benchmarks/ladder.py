@@ -9,6 +9,7 @@ import os
 
 from agents.arena import Result
 from agents.arena.ladder import LADDER, Rung, climb
+from agents.arena.pools import use_one_thread
 from benchmarks.report import write_between_marks
 from pitch_env import Rules
 
@@ -38,6 +39,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads that share the tables")
     parser.add_argument("--write", metavar="FILE", help="put the tables between the marks in a Markdown file")
     given = parser.parse_args(arguments)
+    use_one_thread()
     fast, found = [rung for rung in LADDER if rung.deal_share == 1], {}
     for rung in LADDER:
         counts = max(2, round(given.deals * rung.deal_share)), max(2, round(given.matches * rung.match_share))

@@ -8,6 +8,7 @@ import os
 
 import agents
 from agents.arena import Result, play_duplicate
+from agents.arena.pools import load_all
 from agents.training.config import Config
 from benchmarks.report import write_between_marks
 from pitch_env import Rules
@@ -20,14 +21,14 @@ KINDS = {
 
 def measure(rules: Rules, num_deals: int, num_matches: int, seed: int, num_threads: int) -> list[Result]:
     """Results of the trained policy against each bot it is evaluated against while training."""
-    policy, found = agents.load(agents.TRAINED, rules), []
-    for name in Config().opponents:
-        names = (agents.TRAINED, name)
-        bot = agents.load(name, rules)
-        found.append(
-            play_duplicate(policy, bot, rules, num_deals, num_matches, seed, names=names, num_threads=num_threads)
+    names = Config().opponents
+    policy, *bots = load_all([agents.TRAINED, *names], rules)
+    return [
+        play_duplicate(
+            policy, bot, rules, num_deals, num_matches, seed, names=(agents.TRAINED, name), num_threads=num_threads
         )
-    return found
+        for name, bot in zip(names, bots, strict=True)
+    ]
 
 
 def tabulate(found: dict[str, list[Result]]) -> str:

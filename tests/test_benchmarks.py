@@ -6,10 +6,13 @@ import math
 import pytest
 import torch
 
-from benchmarks import imports, training_profile
+from agents.arena.ladder import LADDER
+from agents.training.config import Config
+from benchmarks import imports, ladder, trained, training_profile
 from benchmarks.__main__ import NAMES, main, run
 from benchmarks.report import END, Report, Row, show, write_between_marks
 from benchmarks.timing import Options, Timing, repeat, time_in_turn
+from pitch_env import Rules
 
 TINY = Options(seconds=1e-3, rounds=2, has_peers=False, tables=(8, 16), hands=32, matches=8)
 
@@ -91,6 +94,25 @@ def test_command_line(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["engines"])
     assert "there is no benchmark 'engines'" in capsys.readouterr().err
+
+
+def test_strength_of_what_comes_with_the_package_is_tabulated(tmp_path, monkeypatch, capsys):
+    """By a bot in the place of the trained policy, whose strength this is not about."""
+    path = tmp_path / "README.md"
+    path.write_text(f"<!-- begin: trained -->\n{END}\n<!-- begin: ladder -->\n{END}\n", encoding="utf-8")
+    monkeypatch.setattr("agents.TRAINED", "rules")
+    monkeypatch.setattr(trained, "KINDS", {"three players": Rules(num_players=3), "two teams": Rules(teams=True)})
+    monkeypatch.setattr(ladder, "LADDER", LADDER[2:4])
+    flags = ["--deals", "4", "--matches", "2", "--threads", "1", "--write", str(path)]
+    trained.main(flags)
+    ladder.main(flags)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert sum(line.startswith(("| three players | ", "| two teams | ")) for line in lines) == 4
+    assert lines.count("| Table | Equal share | " + " | ".join(f"`{name}`" for name in Config().opponents) + " |") == 1
+    assert any(line.startswith("| three players | 33.3% | ") for line in lines)
+    assert sum(line.startswith("| `alphonso` | ") for line in lines) == 2
+    assert any("`python -m benchmarks.ladder --deals 4 --matches 2 --seed 1`" in line for line in lines)
+    assert "baby" in capsys.readouterr().out
 
 
 def test_heavy_imports_are_told():

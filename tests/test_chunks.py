@@ -13,7 +13,7 @@ import pytest
 
 from agents.arena import play_duplicate, play_league
 from agents.arena.__main__ import main
-from agents.arena.chunks import SavedChunks, identify_agent, play_chunks
+from agents.arena.chunks import SavedChunks, describe_code, identify_agent, play_chunks
 from agents.arena.ladder import LADDER, climb
 from agents.random_bots import RandomAgent
 from agents.rule_bots import AlphonsoAgent, BabyAgent, TricksterAgent
@@ -201,6 +201,19 @@ def test_a_policy_is_known_by_its_file(tmp_path):
     assert identify_agent(str(tmp_path)) != known
 
 
+def test_code_is_known_by_its_sources_and_the_policies_beside_them(tmp_path, monkeypatch):
+    folder = tmp_path / "agents" / "trained"
+    folder.mkdir(parents=True)
+    monkeypatch.setattr("agents.__file__", str(tmp_path / "agents" / "__init__.py"))
+    digests = []
+    for name in ("a.py", "notes.txt", "policy.safetensors", "a.py"):
+        with open(folder / name, "a") as file:
+            file.write("more")
+        digests.append(describe_code()["sources"])
+    assert digests[0] == digests[1]
+    assert len(set(digests)) == 3
+
+
 def test_an_interrupt_ends_with_the_way_on(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("agents.load", lambda *_: Stopping(40))
     path = tmp_path / "saved"
@@ -210,6 +223,16 @@ def test_an_interrupt_ends_with_the_way_on(tmp_path, monkeypatch, capsys):
     )
     assert main(COMMAND) == 130
     assert capsys.readouterr().err == "interrupted; with --save FILE the same command would go on from here\n"
+
+
+@pytest.mark.parametrize("command", [["exploit", "baby", "--save", "response"], ["scenarios", "baby"]])
+def test_an_interrupt_promises_nothing_that_no_command_does(command, monkeypatch, capsys):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("agents.load", stop)
+    assert main(command) == 130
+    assert capsys.readouterr().err == "interrupted\n"
 
 
 @pytest.mark.slow

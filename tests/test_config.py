@@ -28,6 +28,7 @@ def test_yaml_round_trip(tmp_path):
         ("trunks: two", "trunks takes 'shared' or 'separate'"),
         ("attention_size: 40", "attention_size takes a multiple of 16"),
         ("hands: 1", "hands must be at least shards"),
+        ("pool_bots: [baby, baby]", "pool_bots takes each agent once"),
         ("- a list", "a configuration is a mapping"),
         ("a: [", "is no YAML"),
         ("base: bad.yaml", "without a base, and bad.yaml has one"),

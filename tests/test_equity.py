@@ -1,8 +1,12 @@
 """Chances to win the match: solved by hand, against matches played, and as files."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 from test_learner import make_learner
 
 from agents.arena.play import play_hands
@@ -115,6 +119,16 @@ def test_files_that_do_not_fit_are_refused(tmp_path):
     with pytest.raises(ValueError, match="not an equity file"):
         read_equity(path)
     write_equity(path, new_equity(Rules(num_players=3)))
+    with safe_open(str(path), "pt") as file:
+        head = json.loads(file.metadata()["pitch"])
+    for change, reason in (
+        ({"format": "pitch-policy"}, "its head does not say 'pitch-equity'"),
+        ({"format_version": 2}, "has equity format 2; this version reads 1"),
+        ({"rules": {}}, "cannot be used"),
+    ):
+        save_file(load_file(path), tmp_path / "other.safetensors", {"pitch": json.dumps({**head, **change})})
+        with pytest.raises(ValueError, match=reason):
+            read_equity(tmp_path / "other.safetensors")
     with pytest.raises(ValueError, match="num_players 3 against 4"):
         read_equity(path, Rules())
 

@@ -152,5 +152,6 @@ def test_a_run_killed_again_and_again_ends_as_one_never_stopped(tmp_path):
     for folder in killed:
         assert read_end(folder) == read_end(straight)
         assert read_scalars(folder) == read_scalars(straight)
-        assert (folder / "evaluation.json").read_bytes() == (straight / "evaluation.json").read_bytes()
+        for name in ("evaluation.json", "pool.csv"):
+            assert (folder / name).read_bytes() == (straight / name).read_bytes()
         assert not list(folder.rglob("*.part"))

@@ -11,9 +11,9 @@ from agents.training.checkpoint import (
 )
 from agents.training.config import Config
 from agents.training.learner import Learner, TrainingError
-from agents.training.rollout import BID, NetworkPlayer, Shard, count_critic_features
+from agents.training.rollout import BID, NetworkPlayer, Shard
 from pitch_env import Rules
-from pitch_env.observation import layout
+from pitch_env.observation import layout, num_hidden_features
 from pitch_env.table import HAND_OVER
 
 SMALL = {"hands": 24, "minibatch": 64, "hidden": [16, 16], "critic_hidden": [16, 16], "total_steps": 5000}
@@ -74,7 +74,7 @@ def test_rollout_keeps_every_open_decision_and_pays_each_seat_its_hand(rules):
         assert batch.features[used].max() < layout(rules.num_players).size
         hidden = (np.arange(batch.features.shape[1]) < batch.full_lengths[:, None]) & ~used
         assert batch.features[hidden].min() >= layout(rules.num_players).size
-        assert batch.features[hidden].max() < count_critic_features(rules)
+        assert batch.features[hidden].max() < layout(rules.num_players).size + num_hidden_features(rules.num_players)
     assert num_open < num_all
 
 

@@ -6,6 +6,7 @@ from agents.network import new_policy
 from agents.training.config import Config
 from agents.training.learner import Learner
 from agents.training.plan import _describe_networks, make_plan
+from pitch_env import Rules
 from pitch_env.observation import layout
 
 
@@ -37,6 +38,12 @@ def test_counts_are_those_of_the_run(tmp_path, epochs, trunks):
     count = sum(parameter.numel() for parameter in policy.parameters())
     assert plan["policy"] == f"{count:,} parameters, from {layout(4).size:,} features"
     assert "match equity" in plan
+
+
+def test_a_table_of_match_equity_has_chances():
+    learner = Learner(Config(**TINY, rules=Rules(num_players=2), objective="match", pool_bots=["random"]))
+    assert _describe_networks(learner)["match equity"] == f"{2 * 2 * 64 * 64:,} chances"
+    learner.close()
 
 
 @pytest.mark.parametrize("trunks", ["shared", "separate"])

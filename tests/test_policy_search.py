@@ -10,6 +10,7 @@ import torch
 from helpers import VARIANTS, choose_sensibly, exchange_hidden, name_rules, play_some, play_states
 
 import agents
+from agents.arena.scenarios import ask, read_scenarios
 from agents.encoding import encode_views
 from agents.equity import EQUITY_FILE, new_equity, write_equity
 from agents.policy import PolicyAgent, PolicySpec, write_policy
@@ -328,6 +329,17 @@ def test_it_plays_for_the_match_where_an_equity_lies_beside_the_policy(tmp_path)
     write_equity(tmp_path / EQUITY_FILE, new_equity(Rules(target=11)))
     with pytest.raises(ValueError, match="trained for other rules: target"):
         agents.load(f"search:{tmp_path}")
+
+
+def test_it_plays_its_policys_rules_alone_and_scenarios_under_others_are_left_out():
+    scenarios = read_scenarios()
+    own = [scenario for scenario in scenarios if scenario.rules == Rules(num_players=5)]
+    agent = new_agent(Rules(num_players=5, max_hands=9), num_worlds=2)
+    assert agent.rules == agent.policy.rules == agent.policy.spec.rules
+    outcome = ask(agent, scenarios)
+    assert [answer.scenario for answer in outcome.answers] == [scenario.name for scenario in own]
+    assert outcome.skipped == len(scenarios) - len(own) > 0 < len(own)
+    assert outcome.judged_by == "the most frequent of 8 answers"
 
 
 @pytest.mark.parametrize("option", ["worlds=many", "seconds=", "objective=fun", "world=8", "worlds=8,"])

@@ -1,5 +1,7 @@
 """The command line of training, as its user meets it."""
 
+import csv
+import io
 import json
 import os
 import signal
@@ -15,6 +17,7 @@ import yaml
 import agents
 import train
 from agents.training.checkpoint import list_checkpoints
+from agents.training.run import list_pool_history
 from pitch_env import Rules
 
 TINY = {
@@ -87,6 +90,30 @@ def test_run_leaves_all_that_is_promised(tmp_path, config_path, capsys):
         "time/inference_share",
     ):
         assert scalars[name], name
+
+
+def test_a_run_that_ended_ends_again_as_it_did(tmp_path, config_path):
+    """As after a kill at the very end: the last evaluation is made again, and counts once."""
+    folder, flags = tmp_path / "run", ("--pool-bots", "[passive]", "--pool-share", 0.5)
+    ends = []
+    for resume in ([], ["--resume"]):
+        assert run_train("--config", config_path, "--run-dir", folder, *flags, *resume) == 0
+        ends.append([(folder / name).read_bytes() for name in ("evaluation.json", "policy.safetensors", "pool.csv")])
+    assert ends[0] == ends[1]
+    steps = [line.split(",")[0] for line in ends[0][2].decode().splitlines()]
+    assert steps[0] == "steps"
+    assert len(set(steps)) == len(steps) > 2
+
+
+def test_the_history_of_a_pool_can_be_read_as_a_table():
+    pools = {"baby": [0.5, 0.02]}, {"baby": [0.25, 0.01], "step 2,000,000": [-0.125, 0.03]}
+    text = list_pool_history([{"steps": 10 * number, "pool": pool} for number, pool in enumerate(pools, 1)])
+    assert list(csv.reader(io.StringIO(text))) == [
+        ["steps", "member", "margin", "half_width"],
+        ["10", "baby", "0.5000", "0.0200"],
+        ["20", "baby", "0.2500", "0.0100"],
+        ["20", "step 2,000,000", "-0.1250", "0.0300"],
+    ]
 
 
 def test_folder_with_a_run_is_not_overwritten(tmp_path, config_path, capsys):

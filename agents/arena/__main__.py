@@ -192,12 +192,12 @@ def follow_progress(is_quiet: bool) -> Iterator[Report | None]:
 def run_match(options: argparse.Namespace) -> None:
     """The subcommand ``match``."""
     rules = read_rules(options)
-    challenger, opponent = load_all([options.challenger, options.opponent], rules)
     critic = None
     if options.critic is not None:
         from agents.critic import read_critic
 
         critic = read_critic(options.critic, rules)
+    challenger, opponent = load_all([options.challenger, options.opponent], rules)  # sees to torch's threads too
     saved = open_saved(options, options.challenger, options.opponent)
     with follow_progress(is_quiet=options.json) as report:
         result = play_duplicate(
@@ -240,7 +240,7 @@ def run_exact(options: argparse.Namespace) -> None:
     from agents.arena.exact import TINY, Tree, ask, measure
 
     agent = load(options.agent, is_greedy=False if options.draw else None)
-    rules = agent.spec.rules if hasattr(agent, "spec") else TINY
+    rules = agent.rules or TINY
     given = {name: getattr(options, name) for name in ("num_players", "num_suits", "num_ranks", "hand_size")}
     rules = dataclasses.replace(rules, **{name: value for name, value in given.items() if value is not None})
     tree = Tree(rules)

@@ -51,12 +51,13 @@ def identify_agent(name: str, rules: Rules | None = None) -> str:
 
 
 def describe_code() -> dict[str, Any]:
-    """Versions of what plays: the packages, the observation layout, and a digest of this project's sources."""
+    """Versions of what plays: packages, the observation layout, a digest of this project's sources and policies."""
     digest = hashlib.sha256()
     root = Path(agents.__file__).parents[1]
     for package in ("pitch_env", "agents"):
-        for path in sorted((root / package).rglob("*.py")):
-            digest.update(path.read_bytes())
+        for path in sorted((root / package).rglob("*")):
+            if path.suffix in (".py", agents.POLICY_SUFFIX):
+                digest.update(path.read_bytes())
     versions = {name: importlib.metadata.version(name) for name in ("numpy", "torch")}
     return {"layout": LAYOUT_VERSION, "sources": digest.hexdigest(), **versions}
 
@@ -183,13 +184,13 @@ def play_chunks(
         report(word, done, total)
     most = max(1, min(size, -(-(last - done) // num_threads)))
     size = most if saved is None else min(_FIRST, most)
-    pool = ThreadPoolExecutor(num_threads)
+    threads = ThreadPoolExecutor(num_threads)
     try:
         while done < last:
             lows = range(done, last, size)[: None if saved is None else num_threads]
             highs = [min(low + size, last) for low in lows]
             clock = time.monotonic()
-            for high, part in zip(highs, (pool.map if num_threads > 1 else map)(play, lows, highs), strict=True):
+            for high, part in zip(highs, (threads.map if num_threads > 1 else map)(play, lows, highs), strict=True):
                 if saved is not None:
                     saved.add(word, done, high, part)
                 parts.append(part)
@@ -199,5 +200,5 @@ def play_chunks(
             spent = time.monotonic() - clock
             size = min(2 * size, most) if spent < _SECONDS else max(size // 2, 1) if spent > 4 * _SECONDS else size
     finally:
-        pool.shutdown(cancel_futures=True)
+        threads.shutdown(cancel_futures=True)
     return parts

@@ -25,7 +25,8 @@ def add_scenarios(commands: Any) -> None:
         "scenarios",
         help="ask an agent in positions in which a decent player finds the action",
         description="Ask an agent in named positions. A policy is judged by its likeliest action, whether it draws or "
-        "not, and only under its own rules; any other agent by the most frequent of some answers.",
+        "not, any other agent by the most frequent of some answers. Positions under rules that a policy, or search on "
+        "one, was not trained for are left out.",
     )
     parser.add_argument("agent", metavar="AGENT", help="an agent's name or the path of a policy")
     parser.add_argument("--file", metavar="YAML", help="other scenarios than the project's own")
@@ -53,7 +54,7 @@ def add_exploit(commands: Any) -> None:
     parser.add_argument("--draw", action="store_true", help="let a policy draw its actions, even one made to be greedy")
     parser.add_argument("--device", default="cpu", help="where the learner runs: cpu or cuda (default %(default)s)")
     parser.add_argument("--threads", type=int, default=0, help="the learner's threads; 0: one a core (default 0)")
-    parser.add_argument("--save", metavar="FILE", help="write the response there, as a policy file")
+    parser.add_argument("--save", metavar="FILE", dest="response", help="write the response there, as a policy file")
     for flag, name, text in _RULES:
         parser.add_argument(flag, dest=name, type=int, help=f"{text} (default: the policy's, or the full game's)")
     parser.add_argument("--teams", action="store_true", default=None, help="two teams of two")
@@ -77,11 +78,11 @@ def find_exploit(options: argparse.Namespace, report: Report | None) -> Found:
     from agents.arena.exploit import exploit, list_rows
     from agents.policy import write_policy
 
-    if options.save is not None and not Path(options.save).parent.is_dir():  # told now, not after the training
-        raise FileNotFoundError(f"there is no folder {Path(options.save).parent} to write the response in")
+    if options.response is not None and not Path(options.response).parent.is_dir():  # told now, not after the training
+        raise FileNotFoundError(f"there is no folder {Path(options.response).parent} to write the response in")
     agent = load(options.agent, is_greedy=False if options.draw else None)
     agent.name = options.agent
-    rules = agent.spec.rules if hasattr(agent, "spec") else Rules()
+    rules = agent.rules or Rules()
     names = [name for _, name, _ in _RULES] + ["teams", "low_point"]
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     result, response = exploit(
@@ -96,6 +97,6 @@ def find_exploit(options: argparse.Namespace, report: Report | None) -> Found:
         settings={"device": options.device, "threads": options.threads},
         report=report,
     )
-    if options.save is not None:
-        write_policy(options.save, response.spec, response.network.state_dict())
+    if options.response is not None:
+        write_policy(options.response, response.spec, response.network.state_dict())
     return f"best response to {options.agent}", result.to_dict(), list_rows(result)

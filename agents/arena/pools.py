@@ -72,13 +72,20 @@ def add_ladder(commands: Any) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
 
 
+def use_one_thread() -> None:
+    """One thread for each operation of a network: a small one is slower on more, and others may need the cores."""
+    import torch
+
+    torch.set_num_threads(1)
+
+
 def load_all(names: list[str], rules: Rules) -> list[Agent]:
     """Agents by name, with one thread for each operation of a network."""
     from agents import load
 
     agents = [load(name, rules) for name in names]
-    if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(1)  # a small network is slower on more, and others may need the cores
+    if "torch" in sys.modules:  # else there is no network
+        use_one_thread()
     return agents
 
 
@@ -110,6 +117,7 @@ def find_ladder(options: argparse.Namespace, report: Report | None) -> dict[str,
 
     rules = read_rules(options)
     (agent,) = load_all([options.agent], rules)
+    use_one_thread()  # some rungs are networks
     counts = options.deals, options.matches, options.seed
     how: dict[str, Any] = {"name": options.agent, "num_threads": options.threads, "report": report}
     return to_dict(climb(agent, rules, *counts, **how, saved=open_saved(options, options.agent)))

@@ -90,7 +90,7 @@ class Outcome:
         agent: its name.
         judged_by: how its action was found, in words.
         answers: one for each scenario.
-        skipped: scenarios under rules that the agent, a policy, was not trained for.
+        skipped: scenarios under rules that the agent does not play.
     """
 
     agent: str
@@ -232,8 +232,7 @@ def read_scenarios(path: str | Path = FILE) -> list[Scenario]:
 
 
 def _fits(agent: Agent, rules: Rules) -> bool:
-    spec = getattr(agent, "spec", None)
-    return spec is None or dataclasses.replace(rules, max_hands=spec.rules.max_hands) == spec.rules
+    return agent.rules is None or dataclasses.replace(rules, max_hands=agent.rules.max_hands) == agent.rules
 
 
 def find_chances(agent: Any, view: np.ndarray, seed: int = 0) -> np.ndarray:
@@ -259,7 +258,7 @@ def find_chances(agent: Any, view: np.ndarray, seed: int = 0) -> np.ndarray:
 
 
 def ask(agent: Agent, scenarios: Sequence[Scenario], name: str | None = None, seed: int = 0) -> Outcome:
-    """What an agent does in some scenarios; those under rules that a policy was not trained for are left out.
+    """What an agent does in some scenarios; those under rules that it does not play are left out.
 
     A policy is judged by its likeliest action, any other agent by the action that it takes most often.
     """

@@ -13,8 +13,7 @@ import numpy as np
 
 from agents.base import Agent
 from agents.encoding import encode_row
-from agents.network import Network
-from agents.search.playout import run_network
+from agents.network import Network, run_network
 from agents.search.worlds import find_allowed, find_unseen, sample_worlds
 from pitch_env.cards import CARD_ACTION, MAX_BID, NUM_ACTIONS, NUM_RANKS, NUM_SUITS
 from pitch_env.engine import bid_once, draw_random, legal_actions, open_auction, play_once

@@ -6,10 +6,9 @@ wherever they have come to the same decision (common random numbers).
 """
 
 import numpy as np
-import torch
 
 from agents.encoding import choose_action, encode_row
-from agents.network import Network
+from agents.network import Network, run_network
 from agents.random_bots import mix_seed
 from pitch_env.cards import NUM_ACTIONS, NUM_SUITS
 from pitch_env.engine import apply_action, legal_actions
@@ -20,18 +19,7 @@ from pitch_env.rules import MAX_HAND_SIZE
 from pitch_env.table import NOBODY, PLAY
 
 _TABLES = 1 << 13  # played at a time
-_SLICE = 1 << 11  # rows that the network reads at a time: what fits the cache
 _AUCTION = MAX_HAND_SIZE  # stands for a trick in the randomness of bids
-
-
-def run_network(network: Network, features: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Logits, float32 (N, 57), of encoded observations."""
-    logits = np.empty((len(features), NUM_ACTIONS), np.float32)
-    with torch.inference_mode():
-        for low in range(0, len(features), _SLICE):
-            part_of = slice(low, low + _SLICE)
-            logits[part_of] = network(features[part_of], lengths[part_of]).numpy()
-    return logits
 
 
 @kernel

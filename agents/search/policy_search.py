@@ -22,10 +22,11 @@ import numpy as np
 from agents.base import Agent
 from agents.encoding import encode_views
 from agents.equity import EQUITY_FILE, Equity, read_equity
+from agents.network import run_network
 from agents.policy import PolicyAgent, check_rules
 from agents.search.belief import draw_hands, judge_hands, sample_likely_worlds, temper
 from agents.search.objective import value_hands
-from agents.search.playout import apply_each, derive_streams, play_out, restore_all, run_network
+from agents.search.playout import apply_each, derive_streams, play_out, restore_all
 from pitch_env.cards import NUM_ACTIONS
 from pitch_env.kernels import ONE
 
@@ -129,7 +130,7 @@ class PolicySearchAgent(Agent):
             raise ValueError(f"seconds takes a number above 0, or None, not {seconds!r}")
         if equity is not None:
             check_rules(equity.rules, policy.spec.rules, "the equity")
-        self.policy, self.name = policy, f"search:{policy.name}"
+        self.policy, self.name, self.rules = policy, f"search:{policy.name}", policy.rules
         self.num_worlds, self.num_candidates, self.strength = num_worlds, num_candidates, strength
         self.equity, self.seconds = equity, seconds
         self.least_effective, self.noise, self.least_prior = least_effective, noise, least_prior

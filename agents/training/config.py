@@ -73,7 +73,7 @@ class Config:
     greed: float = _option(0.99, "dmc: how often the action of the highest value is taken", low=0, high=1)
     match_from: float = _option(0.3, "match: share of the run that learns from points first", low=0, high=1)
     match_scale: float = _option(4.0, "match: what winning is worth in points", low=0)
-    pool_share: float = _option(0.0, "share of the tables at which members of the opponent pool sit", low=0, high=1)
+    pool_share: float = _option(0.0, "share of the matches in which a member of the opponent pool plays", low=0, high=1)
     pool_bots: list[str] = _option([], "agents that are members of the opponent pool from the start")
     snapshot_every: int = _option(2_000_000, "decisions between snapshots that join the opponent pool", low=1)
     max_snapshots: int = _option(8, "snapshots in the opponent pool", low=1)
@@ -103,6 +103,9 @@ class Config:
         if self.objective not in ("points", "match"):
             raise ValueError(f"objective takes 'points' or 'match', not {self.objective!r}")
         _ = self.shape  # checks its fields
+        for name in ("pool_bots", "opponents"):
+            if len(set(getattr(self, name))) < len(getattr(self, name)):
+                raise ValueError(f"{name} takes each agent once, not {getattr(self, name)!r}")
         if self.hands < self.shards:
             raise ValueError(f"hands must be at least shards, {self.shards}, not {self.hands}")
 

@@ -13,6 +13,7 @@ import torch
 
 from agents.equity import NUM_NEEDS, Equity, EquityNetwork, EquityTable, new_equity
 from pitch_env.cards import MAX_BID
+from pitch_env.kernels import kernel
 from pitch_env.observation import MIN_NEED
 from pitch_env.rules import Rules
 
@@ -114,6 +115,28 @@ class NetworkLearner(EquityLearner):
         self._samples = [tuple(tensors[f"{name}.{index}"] for name in _SAMPLE) for index in range(rounds)]
 
 
+@kernel
+def _sweep(other_deals, shares, near, own_after, other_after, is_won, is_lost, chances):
+    """One sweep of value iteration: chances of the dealer's side by those when the other side deals."""
+    for own in range(chances.shape[0]):
+        for other in range(chances.shape[1]):
+            total = 0.0
+            for end in range(shares.shape[2]):
+                share = shares[near[own], near[other], end]
+                if is_won[own, end]:
+                    total += share
+                elif not is_lost[other, end]:
+                    total += share * (1 - other_deals[other_after[other, end], own_after[own, end]])
+            chances[own, other] = total
+
+
+def _find_shares(counts: np.ndarray) -> np.ndarray:
+    """The share of each end at each pair of near needs, of counts in the same shape."""
+    total = counts.sum((0, 1))
+    counts = counts + _PRIOR * total / total.sum()
+    return counts / counts.sum(2, keepdims=True)
+
+
 class TableLearner(EquityLearner):
     """Counts how hands end and solves for the chances.
 
@@ -127,13 +150,11 @@ class TableLearner(EquityLearner):
         self.counts = torch.zeros(shape, dtype=torch.float64)
         needs = np.arange(NUM_NEEDS) + MIN_NEED
         self._near = np.clip(needs, 0, _FAR)
-        after = np.clip(np.arange(NUM_NEEDS)[:, None] - _ENDS[:, 1:].T[:, None], 0, NUM_NEEDS - 1)  # (2, needs, ends)
-        self._own, self._other = after[0][:, None], after[1][None]
+        self._after = np.clip(np.arange(NUM_NEEDS)[:, None] - _ENDS[:, 1:].T[:, None], 0, NUM_NEEDS - 1)
         is_made = np.where(_ENDS[:, 0] == 0, _ENDS[:, 1], _ENDS[:, 2]) > 0
         may_win = is_made | (not equity.rules.win_needs_made_bid)
-        is_out = after + MIN_NEED <= 0
-        self._is_won = (is_out[0] & may_win & (_ENDS[:, 0] == 0))[:, None]
-        self._is_lost = (is_out[1] & may_win & (_ENDS[:, 0] == 1))[None]
+        is_pitcher = _ENDS[:, 0] == np.arange(2)[:, None, None]
+        self._is_over = (self._after + MIN_NEED <= 0) & may_win & is_pitcher  # as `_after`: by side, its need, and end
 
     def learn(self, hands: SettledHands, generator: np.random.Generator) -> float:  # noqa: ARG002
         inputs = self.equity.encode(hands.scores, hands.dealers, hands.kinds)
@@ -154,20 +175,13 @@ class TableLearner(EquityLearner):
     def _solve(self) -> None:
         values = self.equity.chances.numpy()
         pairs = [pair for pair in np.ndindex(*values.shape[:2]) if self.counts[pair].any()]
-        shares = {pair: self._find_shares(self.counts[pair].numpy()) for pair in pairs}
+        shares = {pair: _find_shares(self.counts[pair].numpy()) for pair in pairs}
         for _ in range(_SWEEPS):
             old = values.copy()
             for own, other in pairs:
-                later = 1 - old[other, own][self._other, self._own]  # the other side deals next
-                later = np.where(self._is_won, 1, np.where(self._is_lost, 0, later))
-                values[own, other] = np.einsum("ijk,ijk->ij", shares[own, other], later)
-
-    def _find_shares(self, counts: np.ndarray) -> np.ndarray:
-        """The share of each end at each pair of needs, (needs, needs, ends), of counts by the near ones."""
-        total = counts.sum((0, 1))
-        counts = counts + _PRIOR * total / total.sum()
-        shares = counts / counts.sum(2, keepdims=True)
-        return shares[self._near[:, None], self._near[None]]
+                _sweep(
+                    old[other, own], shares[own, other], self._near, *self._after, *self._is_over, values[own, other]
+                )
 
     def pack(self) -> dict[str, torch.Tensor]:
         return {"chances": self.equity.chances, "counts": self.counts}

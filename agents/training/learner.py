@@ -116,7 +116,7 @@ class Learner:
             config.precision == "auto" and (self.device.type == "cuda" or has_fast_bfloat16())
         )
         self.num_threads = min(config.shards, config.threads or count_cores())
-        self._pool = ThreadPoolExecutor(self.num_threads, initializer=torch.set_num_threads, initargs=(1,))
+        self._workers = ThreadPoolExecutor(self.num_threads, initializer=torch.set_num_threads, initargs=(1,))
         self.num_steps = 0
         self.num_updates = 0
         self._num_bad = 0
@@ -124,10 +124,10 @@ class Learner:
 
     def close(self) -> None:
         """End the threads."""
-        self._pool.shutdown()
+        self._workers.shutdown()
 
     def _map(self, work: Callable, *arguments: Sequence) -> list:
-        return list(self._pool.map(work, *arguments))
+        return list(self._workers.map(work, *arguments))
 
     def progress(self) -> float:
         """Share of the run that is done, 0 to 1."""

@@ -11,11 +11,14 @@ from rich.table import Table
 
 import agents
 from agents.arena import play_duplicate
+from agents.critic import CRITIC_FILE
+from agents.equity import EQUITY_FILE, EquityTable
 from agents.policy import PolicyAgent
 from agents.training.config import Config
 from agents.training.learner import Learner
 from agents.training.parallel import Ranks
 from agents.training.rollout import Shard
+from agents.training.run import POLICY_FILE, POOL_FILE
 from pitch_env.render import describe_rules
 from pitch_env.rules import Rules
 
@@ -59,9 +62,10 @@ def _describe_networks(learner: Learner) -> dict[str, str]:
     rows = {}
     for name, network in parts.items():
         if network is not None:
-            layers = next(iter(network.state_dict().values())).shape[0]
+            num_features = next(iter(network.state_dict().values())).shape[0]
             count = sum(tensor.numel() for tensor in network.state_dict().values())
-            rows[name] = f"{count:,} parameters, from {layers:,} features"
+            is_table = isinstance(network, EquityTable)
+            rows[name] = f"{count:,} {'chances' if is_table else f'parameters, from {num_features:,} features'}"
     return rows
 
 
@@ -130,9 +134,15 @@ def make_plan(config: Config, folder: Path, ranks: Ranks | None = None) -> dict[
         f"{num_updates * config.epochs * steps_each:,} gradient steps of {rows_each * config.shards:,}",
         "speed": f"about {speed:,.0f} decisions/s, from {trial.num_updates} updates of {hands:,} hands",
         "time": f"about {config.total_steps / speed / 60:.1f} minutes of training and {evaluating:.1f} of evaluation",
-        "folder": f"{folder}: config.yaml, metadata.json, TensorBoard events, checkpoints/, policy.safetensors, "
-        "evaluation.json",
+        "folder": f"{folder}: {', '.join(_list_files(config))}",
     }
+
+
+def _list_files(config: Config) -> list[str]:
+    files = ["config.yaml", "metadata.json", "TensorBoard events", "checkpoints/", POLICY_FILE, CRITIC_FILE]
+    files += [EQUITY_FILE] if config.objective == "match" else []
+    files += [POOL_FILE] if config.pool_bots or config.pool_share else []
+    return [*files, "evaluation.json"]
 
 
 def _describe_rules(rules: Rules) -> str:

@@ -9,12 +9,14 @@ import numpy as np
 import torch
 
 import agents
+from agents.arena.estimates import Z
 from agents.network import Network
 from agents.training.parallel import Ranks
 from agents.training.rollout import AgentPlayer, NetworkPlayer, Player, Shard, reward_points
 from pitch_env.rules import Rules
 
 _MEMORY = 0.98  # how much of what is known of a member is kept from one update to the next
+_FADING = np.array([_MEMORY, _MEMORY, _MEMORY, _MEMORY**2])  # of a member's sums
 _FLOOR = 0.25  # the easiest member is still met this often, relative to the hardest
 
 
@@ -26,14 +28,14 @@ class Member:
         name: shown in tables.
         player: who decides.
         network: its network, None for a bot.
-        sums: float64 (3,) of the hands it was met in, older ones fading: their number, the learner's points ahead, and
-            the squares of these.
+        sums: float64 (4,) of the hands it was met in, older ones fading: their weights, the weighted points that the
+            learner was ahead, the weighted squares of these, and the squares of the weights.
     """
 
     name: str
     player: Player
     network: Network | None = None
-    sums: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    sums: np.ndarray = field(default_factory=lambda: np.zeros(4))
 
     @property
     def margin(self) -> float:
@@ -45,8 +47,9 @@ class Member:
         """Half the width of the 95 % interval of the margin."""
         if self.sums[0] < 2:
             return math.inf
-        variance = max(float(self.sums[2] / self.sums[0]) - self.margin**2, 0.0)
-        return 1.96 * math.sqrt(variance / float(self.sums[0]))
+        weight, _, squares, squared_weights = self.sums
+        variance = max(float(squares / weight) - self.margin**2, 0.0)
+        return Z * math.sqrt(variance * squared_weights) / float(weight)
 
 
 class Pool:
@@ -70,7 +73,7 @@ class Pool:
         self.members.append(Member(f"step {num_steps:,}", _play_network(frozen), frozen))
         snapshots = [member for member in self.members if member.network is not None]
         if len(snapshots) > self.max_snapshots:
-            number = 1 + self.members.index(snapshots[len(snapshots) // 2])
+            number = 1 + self.members.index(snapshots[(len(snapshots) - 1) // 2])
             del self.members[number - 1]
             for shard in shards:
                 shard.seat_players[shard.seat_players == number] = 0
@@ -110,7 +113,7 @@ class Pool:
 
     def score(self, shards: list[Shard], ranks: Ranks) -> dict[str, float]:
         """Take in how the learner did against each member in the hands just played; returns facts for the log."""
-        sums = np.zeros((len(self.members), 3))
+        sums = np.zeros((len(self.members), 4))
         for shard in shards if self.members else ():
             points = reward_points(shard.tables)
             is_own = shard.seat_players == 0
@@ -120,11 +123,11 @@ class Pool:
                 own = (points * is_own)[is_met].sum(1) / is_own[is_met].sum(1)
                 other = (points * is_other)[is_met].sum(1) / is_other[is_met].sum(1)
                 ahead = (own - other).astype(np.float64)
-                sums[number - 1] += len(ahead), ahead.sum(), np.square(ahead).sum()
+                sums[number - 1] += len(ahead), ahead.sum(), np.square(ahead).sum(), len(ahead)
         facts = {}
         for member, more in zip(self.members, ranks.add_up(sums), strict=True):
             if more[0]:
-                member.sums = _MEMORY * member.sums + more
+                member.sums = _FADING * member.sums + more
                 facts[f"pool/{member.name}"] = member.margin
         return facts
 

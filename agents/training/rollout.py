@@ -16,7 +16,7 @@ from pitch_env.cards import NUM_SUITS
 from pitch_env.engine import apply_action, legal_actions, new_tables, start_hand, start_match
 from pitch_env.frame import reorder_action, reorder_actions, restore_action
 from pitch_env.kernels import GOLDEN, U64, count, kernel, lowest, nth, part, scramble
-from pitch_env.observation import COMPACT_SIZE, MOST_ACTIVE, layout, list_hidden, num_hidden_features
+from pitch_env.observation import COMPACT_SIZE, MOST_ACTIVE, layout, list_hidden
 from pitch_env.rules import Rules
 from pitch_env.table import AUCTION, HAND_OVER, MATCH_OVER, NOBODY, seed_streams
 from pitch_env.view import view_tables
@@ -312,11 +312,6 @@ class AgentPlayer:
         _draw_seeds(rows, shard.agent_streams, shard.places, seeds)
         actions = self.agent.act(view_tables(tables, tables["seat"]), seeds)
         _frame(rows, actions, shard.orders, shard.actions)
-
-
-def count_critic_features(rules: Rules) -> int:
-    """Features a critic reads: the layout's, then the hidden hands'."""
-    return layout(rules.num_players).size + num_hidden_features(rules.num_players)
 
 
 def summarise_hands(tables: np.ndarray) -> dict[str, float]:

@@ -1,7 +1,9 @@
 """One training run: its folder, its log, its evaluations, and going on after a stop."""
 
 import contextlib
+import csv
 import importlib.metadata
+import io
 import json
 import platform
 import signal
@@ -90,6 +92,17 @@ def _wait_for_new_second(folder: Path) -> None:
     """Wait until no event file begins in this second: they are read in the order of their names, which hold it."""
     while any(folder.glob(f"events.out.tfevents.{int(time.time()):010d}.*")):
         time.sleep(0.05)
+
+
+def list_pool_history(evaluations: list[dict[str, Any]]) -> str:
+    """Margins over every member of the pool over time as CSV: a fall is forgetting, or going in circles."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["steps", "member", "margin", "half_width"])
+    for evaluation in evaluations:
+        for name, (margin, half) in evaluation["pool"].items():
+            writer.writerow([evaluation["steps"], name, f"{margin:.4f}", f"{half:.4f}"])
+    return text.getvalue()
 
 
 class Run:
@@ -227,29 +240,19 @@ class Run:
         if self.writer is not None:
             with self._guard_writing():
                 write_hands(self.writer, self.learner.shards[0].tables, self.learner.num_steps)
-        self._evaluations.append(
-            {
-                "steps": self.learner.num_steps,
-                "seconds": self._seconds,
-                "margins": {result.opponent: result.margin for result in results},
-                "pool": self.learner.pool.describe(),
-            }
-        )
-        self._write_pool_history()
-        self.panel.show_margins(results, self._evaluations[-1]["pool"])
-        return results
-
-    def _write_pool_history(self) -> None:
-        """A table of margins against every member of the pool over time: a fall is forgetting, or going in circles."""
-        rows = [
-            f"{evaluation['steps']},{name},{margin:.4f},{half:.4f}"
-            for evaluation in self._evaluations
-            for name, (margin, half) in evaluation["pool"].items()
-        ]
-        if self.is_first and rows:
+        evaluation: dict[str, Any] = {
+            "steps": self.learner.num_steps,
+            "seconds": self._seconds,
+            "margins": {result.opponent: result.margin for result in results},
+            "pool": self.learner.pool.describe(),
+        }
+        before = [one for one in self._evaluations if one["steps"] < evaluation["steps"]]  # the last may be made again
+        self._evaluations = [*before, evaluation]
+        if self.is_first and self.learner.pool.members:
             with self._guard_writing():
-                text = "\n".join(["steps,member,margin,half_width", *rows, ""])
-                write_atomically(self.folder / POOL_FILE, text.encode())
+                write_atomically(self.folder / POOL_FILE, list_pool_history(self._evaluations).encode())
+        self.panel.show_margins(results, evaluation["pool"])
+        return results
 
     def save(self) -> None:
         """Write the checkpoint and the policy."""
