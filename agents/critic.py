@@ -4,19 +4,17 @@ The file is data only and of the same make as a policy's. Policies never read it
 out of its margins with it, see `agents.arena.variate`.
 """
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save as save_tensors
 
 from agents.encoding import encode_row
+from agents.files import read_tensors, write_tensors
 from agents.network import new_critic
-from agents.policy import check_rules, write_atomically
+from agents.policy import check_rules
 from agents.shape import PLAIN, Shape
 from pitch_env.cards import NUM_SUITS
 from pitch_env.engine import apply_action
@@ -25,8 +23,7 @@ from pitch_env.observation import COMPACT_SIZE, LAYOUT_VERSION, MOST_ACTIVE, lay
 from pitch_env.rules import Rules
 
 CRITIC_FILE = "critic.safetensors"
-FORMAT, FORMAT_VERSION = "pitch-critic", 1
-_HEAD = "pitch"
+FORMAT_VERSION = 1
 _DEALS_AT_ONCE = 1024
 _PASS = 0
 
@@ -100,8 +97,6 @@ def write_critic(
 ) -> None:
     """Write a critic, whole or not at all."""
     head = {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
         "rules": rules.to_dict(),
         "hidden": list(hidden),
         **asdict(shape),
@@ -109,8 +104,7 @@ def write_critic(
         "is_privileged": is_privileged,
         "notes": notes or {},
     }
-    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
-    write_atomically(path, save_tensors(tensors, {_HEAD: json.dumps(head)}))
+    write_tensors(path, "critic", FORMAT_VERSION, head, weights)
 
 
 def read_critic(path: str | Path, rules: Rules | None = None) -> Critic:
@@ -125,25 +119,20 @@ def read_critic(path: str | Path, rules: Rules | None = None) -> Critic:
         ValueError: if it is no critic, or one for another layout or other rules; the text says what differs.
     """
     path = Path(path) / CRITIC_FILE if Path(path).is_dir() else Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no critic file {path}: training writes one beside its policy")
+    head, weights = read_tensors(path, "critic", FORMAT_VERSION)
     try:
-        with safe_open(str(path), framework="pt") as file:
-            head = json.loads((file.metadata() or {}).get(_HEAD, "null"))
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (not a dict)
-        if not isinstance(head, dict) or head.get("format") != FORMAT:
-            raise ValueError(f"its head does not say {FORMAT!r}")
-        for key, own in (("format_version", FORMAT_VERSION), ("layout_version", LAYOUT_VERSION)):
-            if head[key] != own:
-                raise ValueError(f"its {key} is {head[key]!r}; this version reads {own}")
+        if head["layout_version"] != LAYOUT_VERSION:
+            raise ValueError(
+                f"it reads observation layout {head['layout_version']}, and this version makes {LAYOUT_VERSION}"
+            )
         trained, hidden = Rules.from_dict(head["rules"]), tuple(int(size) for size in head["hidden"])
         if not 1 <= len(hidden) <= 16 or not all(1 <= size <= 16_384 for size in hidden):
             raise ValueError(f"hidden is a list of layer sizes, not {head['hidden']!r}")
         is_privileged = bool(head["is_privileged"])
         network = new_critic(trained.num_players, hidden, is_privileged, Shape.from_head(head))
         network.load_state_dict(weights)
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(f"{path} is no usable critic: {error}") from None
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"{path} cannot be used: {error}") from None
     if rules is not None:
         check_rules(trained, rules, str(path))
     return Critic(trained, network, is_privileged, str(path))  # not in eval mode, as in `read_policy`

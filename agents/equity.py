@@ -5,27 +5,22 @@ sides have a table of all scores, solved by value iteration from how hands end; 
 published as data: safetensors and a JSON head, like policies.
 """
 
-import json
 from abc import abstractmethod
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save as save_tensors
 from torch import nn
 
-from agents.policy import check_rules, write_atomically
+from agents.files import read_tensors, write_tensors
+from agents.policy import check_rules
 from pitch_env.observation import MAX_NEED, MIN_NEED
 from pitch_env.rules import Rules
 from pitch_env.table import MATCH_OVER, NOBODY
 
-FORMAT = "pitch-equity"
 FORMAT_VERSION = 1
 EQUITY_FILE = "equity.safetensors"
 NUM_NEEDS = MAX_NEED - MIN_NEED + 1
-_HEAD = "pitch"
 _HIDDEN = 64
 
 
@@ -147,9 +142,7 @@ def new_equity(rules: Rules, num_kinds: int = 1) -> EquityTable | EquityNetwork:
 
 def write_equity(path: str | Path, equity: Equity) -> None:
     """Write an equity file, whole or not at all."""
-    head = {"format": FORMAT, "format_version": FORMAT_VERSION, "rules": equity.rules.to_dict()}
-    tensors = {name: tensor.detach().contiguous() for name, tensor in equity.pick_published().items()}
-    write_atomically(path, save_tensors(tensors, {_HEAD: json.dumps(head)}))
+    write_tensors(path, "equity", FORMAT_VERSION, {"rules": equity.rules.to_dict()}, equity.pick_published())
 
 
 def read_equity(path: str | Path, rules: Rules | None = None) -> Equity:
@@ -163,20 +156,7 @@ def read_equity(path: str | Path, rules: Rules | None = None) -> Equity:
         FileNotFoundError: if there is no such file.
         ValueError: if it is no equity file, or one for other rules; the text says what differs.
     """
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"there is no equity file {path}")
-    try:
-        with safe_open(str(path), framework="pt") as file:
-            head: Any = json.loads((file.metadata() or {}).get(_HEAD, "null"))
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (not a dict)
-    except (SafetensorError, OSError, ValueError) as error:
-        raise ValueError(f"{path} is not an equity file: {error}") from None
-    if not isinstance(head, dict) or head.get("format") != FORMAT:
-        raise ValueError(f"{path} is not an equity file: its head does not say {FORMAT!r}")
-    if head.get("format_version") != FORMAT_VERSION:
-        raise ValueError(
-            f"{path} has equity format {head.get('format_version')!r}; this version reads {FORMAT_VERSION}"
-        )
+    head, tensors = read_tensors(path, "equity", FORMAT_VERSION)
     try:
         equity = new_equity(Rules.from_dict(head["rules"]))
         equity.load_state_dict(tensors)

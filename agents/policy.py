@@ -4,29 +4,23 @@ A policy file is data only: safetensors weights with a JSON head that holds the 
 network's shape. Reading one cannot run code.
 """
 
-import contextlib
-import json
-import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save as save_tensors
 
 from agents.base import Agent
 from agents.encoding import choose_actions, encode_views
+from agents.files import read_tensors, write_tensors
 from agents.network import Network, new_policy, run_network
 from agents.shape import PLAIN, Shape
 from pitch_env.observation import LAYOUT_VERSION
 from pitch_env.rules import Rules
 from pitch_env.table import RULE_FIELDS, read_rules
 
-FORMAT = "pitch-policy"
 FORMAT_VERSION = 1
-_HEAD = "pitch"  # key of the JSON head in the file's metadata
 _RULE_FIELDS = [name for name in RULE_FIELDS if name != "max_hands"] + ["low_to_holder"]
 
 
@@ -44,8 +38,6 @@ class PolicySpec:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "format": FORMAT,
-            "format_version": FORMAT_VERSION,
             "rules": self.rules.to_dict(),
             "hidden": list(self.hidden),
             **asdict(self.shape),
@@ -75,26 +67,9 @@ class PolicySpec:
         return new_policy(self.num_seats, self.hidden, self.shape)
 
 
-def write_atomically(path: str | Path, data: bytes) -> None:
-    """Write a file so that a crash leaves the old one or the new one, never a part."""
-    path = Path(path)
-    part = path.with_name(path.name + ".part")
-    try:
-        with open(part, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            part.unlink()  # on a full disk every byte counts
-        raise
-
-
 def write_policy(path: str | Path, spec: PolicySpec, weights: dict[str, torch.Tensor]) -> None:
     """Write a policy file, whole or not at all."""
-    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
-    write_atomically(path, save_tensors(tensors, {_HEAD: json.dumps(spec.to_dict())}))
+    write_tensors(path, "policy", FORMAT_VERSION, spec.to_dict(), weights)
 
 
 def read_policy(path: str | Path, rules: Rules | None = None) -> tuple[PolicySpec, Network]:
@@ -108,20 +83,7 @@ def read_policy(path: str | Path, rules: Rules | None = None) -> tuple[PolicySpe
         FileNotFoundError: if there is no such file.
         ValueError: if it is no policy, or one for another layout or other rules; the text says what differs.
     """
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"there is no policy file {path}")
-    try:
-        with safe_open(str(path), framework="pt") as file:
-            head = json.loads((file.metadata() or {}).get(_HEAD, "null"))
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (not a dict)
-    except (SafetensorError, OSError, ValueError) as error:
-        raise ValueError(f"{path} is not a policy file: {error}") from None
-    if not isinstance(head, dict) or head.get("format") != FORMAT:
-        raise ValueError(f"{path} is not a policy file: its head does not say {FORMAT!r}")
-    if head.get("format_version") != FORMAT_VERSION:
-        raise ValueError(
-            f"{path} has policy format {head.get('format_version')!r}; this version reads {FORMAT_VERSION}"
-        )
+    head, weights = read_tensors(path, "policy", FORMAT_VERSION)
     try:
         spec = PolicySpec.from_dict(head)
         if spec.layout_version != LAYOUT_VERSION:

@@ -27,7 +27,8 @@ import agents
 from agents.arena import play_duplicate
 from agents.arena.estimates import estimate_mean
 from agents.base import Agent
-from agents.policy import PolicyAgent, write_atomically
+from agents.files import write_atomically
+from agents.policy import PolicyAgent
 from agents.training.config import Config
 from agents.training.learner import Learner
 from benchmarks.report import describe_machine, write_between_marks

@@ -76,11 +76,11 @@ def test_other_rules_are_refused_in_words(tmp_path):
     ("change", "reason"),
     [
         ({"format": "pitch-policy"}, "its head does not say 'pitch-critic'"),
-        ({"format_version": 2}, "its format_version is 2; this version reads 1"),
-        ({"layout_version": 0}, "its layout_version is 0"),
+        ({"format_version": 2}, "has critic format 2; this version reads 1"),
+        ({"layout_version": 0}, "it reads observation layout 0"),
         ({"hidden": [8, 9]}, "size mismatch"),
         ({"hidden": []}, "hidden is a list of layer sizes"),
-        ({"rules": None}, "critic.safetensors is no usable critic"),
+        ({"rules": None}, "critic.safetensors cannot be used"),
     ],
 )
 def test_what_is_no_critic_of_this_version_is_refused(tmp_path, change, reason):
@@ -97,5 +97,5 @@ def test_no_file_and_no_weights(tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no critic file"):
         read_critic(tmp_path)
     (tmp_path / CRITIC_FILE).write_bytes(b"nonsense")
-    with pytest.raises(ValueError, match="is no usable critic"):
+    with pytest.raises(ValueError, match="is torn or no critic file"):
         read_critic(tmp_path)

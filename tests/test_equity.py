@@ -116,7 +116,7 @@ def test_files_that_do_not_fit_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="no equity file"):
         read_equity(path)
     path.write_bytes(b"nothing")
-    with pytest.raises(ValueError, match="not an equity file"):
+    with pytest.raises(ValueError, match="no equity file"):
         read_equity(path)
     write_equity(path, new_equity(Rules(num_players=3)))
     with safe_open(str(path), "pt") as file:

@@ -49,8 +49,8 @@ def assert_ends_as_one_never_stopped(folder: Path, config_path: Path, straight: 
     assert all(one[name].equal(other[name]) for name in other)
 
 
-# writes in their order: configuration, description, checkpoint, policy, checkpoint, ...
-@pytest.mark.parametrize("number", [1, 3, 5, 6])
+# writes in their order: configuration, description, checkpoint, policy, critic, checkpoint, ...
+@pytest.mark.parametrize("number", [1, 3, 6, 7])
 def test_full_disk_loses_nothing(tmp_path, config_path, capsys, monkeypatch, number):
     folder = tmp_path / "run"
     with monkeypatch.context() as patch:
@@ -61,8 +61,8 @@ def test_full_disk_loses_nothing(tmp_path, config_path, capsys, monkeypatch, num
     assert "No space left on device" in told
     assert "Traceback" not in told
     assert not list(folder.rglob("*.part"))
-    assert len(list_checkpoints(folder / "checkpoints")) == {1: 0, 3: 0, 5: 1, 6: 2}[number]
-    if number == 5:
+    assert len(list_checkpoints(folder / "checkpoints")) == {1: 0, 3: 0, 6: 1, 7: 2}[number]
+    if number == 6:
         assert "what was saved before is whole: make room, then go on with --resume" in told
         assert_ends_as_one_never_stopped(folder, config_path, tmp_path / "straight")
 

@@ -12,18 +12,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save as save_tensors
 
-from agents.policy import write_atomically
+from agents.files import read_tensors, write_tensors
 from agents.training.config import Config
 from agents.training.learner import Learner
 from pitch_env.observation import LAYOUT_VERSION
 from pitch_env.table import TABLE
 
-FORMAT = "pitch-checkpoint"
-VERSION = 2
-_HEAD = "pitch"
+FORMAT_VERSION = 3
 
 
 class CheckpointError(ValueError):
@@ -117,8 +113,6 @@ def write_checkpoint(folder: Path, learner: Learner, notes: dict[str, Any], num_
     """
     tensors = _pack(learner)
     head = {
-        "format": FORMAT,
-        "version": VERSION,
         "layout_version": LAYOUT_VERSION,
         "table_size": TABLE.itemsize,
         "config": learner.config.to_dict(),
@@ -137,7 +131,7 @@ def write_checkpoint(folder: Path, learner: Learner, notes: dict[str, Any], num_
     if learner.ranks.rank:
         return path
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, save_tensors(tensors, {_HEAD: json.dumps(head)}))
+    write_tensors(path, "checkpoint", FORMAT_VERSION, head, tensors)
     for old in list_checkpoints(folder)[num_kept:]:
         old.unlink()
     return path
@@ -158,13 +152,9 @@ def read_checkpoint(path: Path, learner: Learner) -> dict[str, Any]:
         CheckpointError: if the file is torn, foreign, or of a run with another configuration; the learner is unchanged.
     """
     try:
-        with safe_open(str(path), framework="pt") as file:
-            head = json.loads((file.metadata() or {}).get(_HEAD, "null"))
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (not a dict)
-    except (SafetensorError, OSError, ValueError) as error:
-        raise CheckpointError(f"{path} is torn or no checkpoint: {error}") from None
-    if not isinstance(head, dict) or head.get("format") != FORMAT or head.get("version") != VERSION:
-        raise CheckpointError(f"{path} is no checkpoint of this version")
+        head, tensors = read_tensors(path, "checkpoint", FORMAT_VERSION)
+    except (OSError, ValueError) as error:
+        raise CheckpointError(str(error)) from None
     if head["layout_version"] != LAYOUT_VERSION or head["table_size"] != TABLE.itemsize:
         raise CheckpointError(f"{path} was written with another observation layout or table; it cannot be gone on with")
     if _digest(tensors) != head["digest"]:

@@ -24,7 +24,8 @@ import agents
 from agents.arena import Result, play_duplicate
 from agents.critic import CRITIC_FILE, write_critic
 from agents.equity import EQUITY_FILE, write_equity
-from agents.policy import PolicyAgent, PolicySpec, write_atomically, write_policy
+from agents.files import write_atomically
+from agents.policy import PolicyAgent, PolicySpec, write_policy
 from agents.training.checkpoint import list_checkpoints, resume_latest, write_checkpoint
 from agents.training.config import Config
 from agents.training.learner import Learner
