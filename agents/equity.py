@@ -5,13 +5,17 @@ sides have a table of all scores, solved by value iteration from how hands end; 
 published as data: safetensors and a JSON head, like policies.
 """
 
+import argparse
 from abc import abstractmethod
 from pathlib import Path
 
 import numpy as np
 import torch
+from rich.console import Console
+from rich.table import Table
 from torch import nn
 
+import agents
 from agents.files import read_tensors, write_tensors
 from agents.policy import check_rules
 from pitch_env.observation import MAX_NEED, MIN_NEED
@@ -165,3 +169,44 @@ def read_equity(path: str | Path, rules: Rules | None = None) -> Equity:
     if rules is not None:
         check_rules(equity.rules, rules, str(path))
     return equity.eval()
+
+
+def tabulate(equity: Equity, dealer: int, most: int = 8) -> Table:
+    """Chances of seat 0 in percent, by the points it needs (rows) and those that each other side needs (columns)."""
+    needs = np.arange(1, most + 1)
+    scores = np.full((most, most, equity.rules.num_sides), equity.rules.target) - needs[None, :, None]
+    scores[:, :, 0] = equity.rules.target - needs[:, None]
+    chances = equity.estimate(scores.reshape(most * most, -1), np.full(most * most, dealer))[:, 0]
+    table = Table(
+        "needs", *map(str, needs), title=f"Chance of seat 0 to win the match, in percent; seat {dealer} deals"
+    )
+    for need, row in zip(needs, chances.reshape(most, most), strict=True):
+        table.add_row(str(need), *(f"{100 * chance:.0f}" for chance in row))
+    return table
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print what scores are worth."""
+    parser = argparse.ArgumentParser(
+        prog="python -m agents.equity",
+        description="Print the chance of seat 0 to win the match when a hand begins, by the points that it needs "
+        "(rows) and that every other side needs (columns), among equals.",
+    )
+    parser.add_argument("run", nargs="?", help="run folder or equity file (default: what comes with the package)")
+    parser.add_argument("--players", type=int, default=4, help="of what comes with the package (default %(default)s)")
+    parser.add_argument("--teams", action="store_true", help="two teams of two")
+    parser.add_argument("--dealer", type=int, default=0, help="seat that deals (default %(default)s)")
+    given = parser.parse_args(arguments)
+    try:
+        rules = Rules(num_players=given.players, teams=given.teams)
+        path = Path(given.run or agents.find_trained(rules))
+        equity = read_equity(path / EQUITY_FILE if path.is_dir() else path)
+        if not 0 <= given.dealer < equity.rules.num_players:
+            raise ValueError(f"--dealer takes a seat from 0 to {equity.rules.num_players - 1}, not {given.dealer}")
+    except (FileNotFoundError, ValueError) as error:
+        parser.exit(2, f"error: {error}\n")
+    Console().print(tabulate(equity, given.dealer))
+
+
+if __name__ == "__main__":
+    main()

@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 from test_learner import make_learner
 
 from agents.arena.play import play_hands
-from agents.equity import EquityTable, new_equity, read_equity, write_equity
+from agents.equity import EquityTable, main, new_equity, read_equity, write_equity
 from agents.rule_bots import TricksterAgent
 from agents.training.equity import SettledHands, new_equity_learner
 from pitch_env import Rules
@@ -139,3 +139,17 @@ def test_a_match_run_writes_tables_for_two_sides():
     assert isinstance(learner.equity.equity, EquityTable)
     assert learner.equity.counts.sum() == learner.config.hands
     learner.close()
+
+
+def test_it_can_be_printed(tmp_path, capsys):
+    main(["--players", "4", "--dealer", "2"])
+    shown = capsys.readouterr().out
+    assert "seat 2 deals" in shown
+    assert shown.count("│") > 8 * 8
+    for arguments, reason in (
+        (["--dealer", "4"], "--dealer takes a seat from 0 to 3, not 4"),
+        ([str(tmp_path)], "there is no equity file"),
+    ):
+        with pytest.raises(SystemExit):
+            main(arguments)
+        assert reason in capsys.readouterr().err
