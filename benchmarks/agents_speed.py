@@ -8,20 +8,13 @@ import numpy as np
 import agents
 from agents.arena import play_matches
 from agents.base import Agent
-from agents.policy import PolicyAgent, PolicySpec
 from benchmarks.report import Report, Row
 from benchmarks.timing import Options, Run, repeat, time_in_turn
 from pitch_env import Rules, pitch_v0
 from pitch_env.engine import new_tables
 
 _BOTS = ("random", "baby", "alphonso", "trickster")
-_HIDDEN = (256, 256)
-
-
-def new_policy_agent() -> PolicyAgent:
-    """A policy with two layers of 256 units, not trained: that changes nothing in its speed."""
-    spec = PolicySpec(Rules(), _HIDDEN, Rules().num_players)
-    return PolicyAgent(spec, spec.new_network().eval(), seed=1)
+_POLICY = "trained policy 2x256"
 
 
 def time_matches(agent: Agent, num_matches: int) -> Run:
@@ -59,15 +52,14 @@ def time_decisions(agent: Agent, seconds: float) -> list[float]:
 
 def run(options: Options, report: Report) -> None:
     """Matches a second on one core, then single decisions."""
-    policy = new_policy_agent()
-    players = {name: agents.load(name) for name in _BOTS} | {"policy 2x256": policy}
+    players = {name: agents.load(name) for name in _BOTS} | {_POLICY: agents.load(agents.TRAINED)}
     timings = time_in_turn(
         {name: time_matches(agent, options.matches) for name, agent in players.items()},
         options,
     )
     for name, timing in timings.items():
         report.add(f"Matches to 7 of four players, {name}", timing, unit="matches/s")
-    for name in ("trickster", "policy 2x256"):
+    for name in ("trickster", _POLICY):
         times = [1000 * spent for spent in time_decisions(players[name], options.seconds * options.rounds)]
         report.add_row(Row(f"Single decision, {name}, median", statistics.median(times), unit="ms"))
         report.add_row(Row(f"Single decision, {name}, 99 of 100 within", float(np.quantile(times, 0.99)), unit="ms"))

@@ -8,10 +8,9 @@ import numpy as np
 import agents
 from agents.arena import play_duplicate
 from agents.search.pimc import PimcAgent
-from agents.search.policy_search import PolicySearchAgent
 from agents.search.solver import solve_many, solve_max_n_many
 from agents.search.worlds import sample_worlds
-from benchmarks.agents_speed import new_policy_agent, time_decisions
+from benchmarks.agents_speed import time_decisions
 from benchmarks.report import Report, Row
 from benchmarks.timing import Options, Run, repeat, time_in_turn
 from pitch_env import Rules
@@ -71,7 +70,7 @@ def run(options: Options, report: Report) -> None:
         report.add(what, timing, unit="hands/s")
     timing = time_in_turn({"worlds": time_worlds(play_to(Rules(), 2, 1))}, options)["worlds"]
     report.add("Deals sampled from a view, after 2 tricks", timing, unit="deals/s")
-    searchers = {"PIMC": PimcAgent(), "search on an untrained policy 2x256": PolicySearchAgent(new_policy_agent())}
+    searchers = {"PIMC": PimcAgent(), "search on the trained policy": agents.load("search:trained")}
     for name, agent in searchers.items():
         times = [1000 * spent for spent in time_decisions(agent, options.seconds * options.rounds)]
         report.add_row(Row(f"Single decision, {name}, mean", statistics.mean(times), unit="ms"))
