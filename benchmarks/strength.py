@@ -32,8 +32,8 @@ def tabulate(folder: Path) -> str:
         "",
         f"One {'team' if first.rules.teams else 'seat'} among copies of each opponent, all places over the same "
         f"{first.deals:,} deals and {first.matches:,} matches, seed {first.seed}; an equal share is "
-        f"{first.equal_share:.0%}. {notes['steps']:,} decisions of self-play in {notes['seconds'] / 60:.1f} minutes, "
-        f"seed {notes['seed']}, playing {way}: `{command}`.",
+        f"{first.equal_share:.0%}. {notes['steps']:,} decisions of self-play, seed {notes['seed']}, "
+        f"playing {way}: `{command}`.",
     ]
     return "\n".join(lines)
 
