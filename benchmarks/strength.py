@@ -18,7 +18,7 @@ def tabulate(folder: Path) -> str:
     results = [Result.from_dict(values) for values in json.loads((folder / "evaluation.json").read_text("utf-8"))]
     spec, _ = read_policy(folder / "policy.safetensors")
     command = " ".join(json.loads((folder / "metadata.json").read_text("utf-8"))["command"])
-    command = re.sub(r" --run-dir \S+", "", command)
+    command = re.sub(r" --(run-dir|threads) \S+", "", command)
     first = results[0]
     lines = ["| Opponent | Points a hand ahead (95 %) | Share of matches won (95 %) |", "| --- | --- | --- |"]
     for result in results:
