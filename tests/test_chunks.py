@@ -240,7 +240,12 @@ def test_an_interrupt_promises_nothing_that_no_command_does(command, monkeypatch
 def test_a_killed_process_is_gone_on_from(tmp_path, stop):
     path = tmp_path / "saved"
     command = ["match", "trickster", "alphonso", "--deals", "3000000", "--matches", "0", "--json", "--save", str(path)]
-    process = subprocess.Popen([sys.executable, "-m", "agents.arena", *command], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "agents.arena", *command],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored where tests run in the background
+    )
     with process:
         while process.poll() is None and not (path.exists() and path.read_bytes().count(b"\n") > 5):
             time.sleep(0.02)

@@ -75,7 +75,7 @@ def test_processes_go_on_from_a_checkpoint_that_all_of_them_have(tmp_path):
     done = subprocess.run([*launch, "bash", "-c", train], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     said = "".join(done.stdout.split())  # without the breaks of lines
-    assert f"{latest}istornornocheckpointfile" in said
+    assert f"thereisnocheckpointfile{latest}" in said
     assert f"resumedat{int(before.stem.removeprefix('step-')):,}decisions" in said
     one, two = (load_file(tmp_path / name / "policy.safetensors") for name in ("one", "copy/0"))
     for name in one:
