@@ -13,6 +13,8 @@ from agents.arena.pools import use_one_thread
 from benchmarks.report import write_between_marks
 from pitch_env import Rules
 
+_FAST = [rung.name for rung in LADDER if rung.deal_share == 1]
+
 
 def tabulate(found: dict[str, list[Result]]) -> str:
     """Two Markdown tables, of points and of matches: a row for each rung, a column for each opponent."""
@@ -38,9 +40,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=1, help="fixes deals and agents (default %(default)s)")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads that share the tables")
     parser.add_argument("--write", metavar="FILE", help="put the tables between the marks in a Markdown file")
+    parser.add_argument("--against", nargs="+", metavar="RUNG", choices=_FAST, default=_FAST, help="default: all fast")
     given = parser.parse_args(arguments)
     use_one_thread()
-    fast, found = [rung for rung in LADDER if rung.deal_share == 1], {}
+    fast, found = [rung for rung in LADDER if rung.name in given.against], {}
     for rung in LADDER:
         counts = max(2, round(given.deals * rung.deal_share)), max(2, round(given.matches * rung.match_share))
         rows = [Rung(one.name, one.make, chunk_tables=min(one.chunk_tables, rung.chunk_tables)) for one in fast]
@@ -51,11 +54,12 @@ def main(arguments: list[str] | None = None) -> None:
     slow = ", ".join(
         f"{round(given.deals * rung.deal_share):,} and {round(given.matches * rung.match_share):,} for `{rung.name}`"
         for rung in LADDER
-        if rung not in fast
+        if rung.name not in _FAST
     )
     text = tabulate(found) + (
         f"\n\n95 % intervals over {given.deals:,} deals and {given.matches:,} matches, all places, seed {given.seed} "
-        f"({slow}): `python -m benchmarks.ladder --deals {given.deals} --matches {given.matches} --seed {given.seed}`."
+        f"({slow}): `python -m benchmarks.ladder --deals {given.deals} --matches {given.matches} --seed {given.seed} "
+        f"--against {' '.join(given.against)}`."
     )
     print(text)
     if given.write:

@@ -48,7 +48,7 @@ def test_snippet_runs(text):
 
 def test_snippet_with_a_trained_bot_shows_the_end_of_a_match(run_folder, capsys):
     assert run_folder.is_dir()
-    (text,) = [text for text in SNIPPETS if "policy.safetensors" in text]
+    (text,) = [text for text in SNIPPETS if 'agents.load("trained")' in text]
     exec(compile(text, "README.md", "exec"), {"__name__": "readme"})
     assert "wins the match" in capsys.readouterr().out
 

@@ -17,9 +17,8 @@ rm "$names"
 
 live() { # NAME ADDRESS COMMAND...: be a host, once there is a cable
     hostname "$1"
-    until ip link show cable >/dev/null 2>&1; do sleep 0.02; done
     ip link set lo up
-    ip link set cable up
+    until ip link set cable up 2>/dev/null; do sleep 0.02; done
     ip address add "$2/24" dev cable
     exec "${@:3}"
 }
