@@ -105,13 +105,15 @@ def test_strength_of_what_comes_with_the_package_is_tabulated(tmp_path, monkeypa
     monkeypatch.setattr(ladder, "LADDER", LADDER[2:4])
     flags = ["--deals", "4", "--matches", "2", "--threads", "1", "--write", str(path)]
     trained.main(flags)
-    ladder.main(flags)
+    ladder.main([*flags, "--against", "baby", "alphonso"])
     lines = path.read_text(encoding="utf-8").splitlines()
     assert sum(line.startswith(("| three players | ", "| two teams | ")) for line in lines) == 4
     assert lines.count("| Table | Equal share | " + " | ".join(f"`{name}`" for name in Config().opponents) + " |") == 1
     assert any(line.startswith("| three players | 33.3% | ") for line in lines)
     assert sum(line.startswith("| `alphonso` | ") for line in lines) == 2
-    assert any("`python -m benchmarks.ladder --deals 4 --matches 2 --seed 1`" in line for line in lines)
+    assert any(
+        "`python -m benchmarks.ladder --deals 4 --matches 2 --seed 1 --against baby alphonso`" in line for line in lines
+    )
     assert "baby" in capsys.readouterr().out
 
 
