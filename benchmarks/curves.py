@@ -31,7 +31,7 @@ from agents.files import write_atomically
 from agents.policy import PolicyAgent
 from agents.training.config import Config
 from agents.training.learner import Learner
-from benchmarks.report import describe_machine, write_between_marks
+from benchmarks.report import describe_machine, write_between_marks, write_table
 
 ROOT = Path(__file__).resolve().parent.parent
 CLOCKS = ("wall", "cpu")
@@ -268,7 +268,7 @@ def tabulate(record: Record) -> str:
     """The ends of all runs as a Markdown table, below the picture."""
     opponents = list(dict.fromkeys(row["opponent"] for row in record.rows))
     head = ["Algorithm", "Minutes", "Decisions played", *(f"`{name}`" for name in opponents)]
-    lines = [f"| {' | '.join(head)} |", f"| {' | '.join(['---'] * len(head))} |"]
+    table = []
     for name, title in TITLES.items():
         ends = [find_ends(record, algorithm=name, opponent=opponent) for opponent in opponents]
         if not ends[0]:
@@ -276,11 +276,13 @@ def tabulate(record: Record) -> str:
         minutes = np.mean([float(row["seconds"]) for row in ends[0]]) / 60
         decisions = np.mean([int(row["decisions"]) for row in ends[0]])
         cells = [show_mean([float(row["margin"]) for row in rows], "{:+.3f}") for rows in ends]
-        lines.append(f"| {' | '.join([title, f'{minutes:.2f}', f'{decisions:,.0f}', *cells])} |")
+        table.append([title, f"{minutes:.2f}", f"{decisions:,.0f}", *cells])
     deals = int(record.rows[-1]["deals"])
     note = f"Points a hand ahead at the end, in one seat among copies of each bot, over the same {deals:,} deals."
     picture = f"![Margin against minutes]({NAME}.svg)"
-    return "\n".join([picture, "", *lines, "", f"{note} {describe_runs(record, 'benchmarks.curves')}"])
+    return "\n".join(
+        [picture, "", write_table(head, table), "", f"{note} {describe_runs(record, 'benchmarks.curves')}"]
+    )
 
 
 def _measure(agent: Agent, opponents: Mapping[str, Agent], config: Config, num_deals: int) -> Iterator[dict[str, Any]]:

@@ -10,7 +10,7 @@ import os
 from agents.arena import Result
 from agents.arena.ladder import LADDER, Rung, climb
 from agents.arena.pools import use_one_thread
-from benchmarks.report import write_between_marks
+from benchmarks.report import write_between_marks, write_table
 from pitch_env import Rules
 
 _FAST = [rung.name for rung in LADDER if rung.deal_share == 1]
@@ -25,11 +25,9 @@ def tabulate(found: dict[str, list[Result]]) -> str:
         matches.append(
             [f"`{rung}`", *(f"{one.match_share:.0%} ± {one.match_high - one.match_share:.0%}" for one in results)]
         )
-    parts = []
-    for title, rows in (("Points a hand ahead", points), ("Matches won; an equal share is 25%", matches)):
-        lines = [["Rung", *(f"`{name}`" for name in names)], ["---"] * (len(names) + 1), *rows]
-        parts.append(f"{title}:\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines))
-    return "\n\n".join(parts)
+    head = ["Rung", *(f"`{name}`" for name in names)]
+    titled = (("Points a hand ahead", points), ("Matches won; an equal share is 25%", matches))
+    return "\n\n".join(f"{title}:\n\n{write_table(head, rows)}" for title, rows in titled)
 
 
 def main(arguments: list[str] | None = None) -> None:

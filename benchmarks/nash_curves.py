@@ -33,6 +33,7 @@ from benchmarks.curves import (
     train_ours,
     write_svg,
 )
+from benchmarks.report import write_table
 
 NAME = "nash-curves"  # of the files, and of the marks in a document
 ALGORITHMS = ("ppo", "mmd")
@@ -116,7 +117,7 @@ def _draw(record: Record, path: Path) -> None:
 def tabulate(record: Record) -> str:
     """The ends of all runs as a Markdown table, below the picture."""
     head = ["Game", "Uniform play", "Algorithm", "Minutes", "Decisions played", "NashConv"]
-    lines = [f"| {' | '.join(head)} |", f"| {' | '.join(['---'] * len(head))} |"]
+    table = []
     for game in GAMES:
         for name in ALGORITHMS:
             ends = find_ends(record, game=game, algorithm=name)
@@ -126,11 +127,12 @@ def tabulate(record: Record) -> str:
             minutes = sum(float(row["seconds"]) for row in ends) / len(ends) / 60
             decisions = sum(int(row["decisions"]) for row in ends) / len(ends)
             found = show_mean([float(row["nash_conv"]) for row in ends], "{:.3f}")
-            cells = [f"{game} each", uniform, TITLES[name], f"{minutes:.2f}", f"{decisions:,.0f}", found]
-            lines.append(f"| {' | '.join(cells)} |")
+            table.append([f"{game} each", uniform, TITLES[name], f"{minutes:.2f}", f"{decisions:,.0f}", found])
     note = "NashConv, in points a hand, of the averaged policy at the end."
     picture = f"![NashConv against minutes]({NAME}.svg)"
-    return "\n".join([picture, "", *lines, "", f"{note} {describe_runs(record, 'benchmarks.nash_curves')}"])
+    return "\n".join(
+        [picture, "", write_table(head, table), "", f"{note} {describe_runs(record, 'benchmarks.nash_curves')}"]
+    )
 
 
 def main(arguments: list[str] | None = None, overrides: Mapping[str, Any] | None = None) -> None:

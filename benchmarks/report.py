@@ -4,7 +4,7 @@ import dataclasses
 import json
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from importlib import metadata
@@ -162,9 +162,13 @@ class Report:
 
     def to_markdown(self) -> str:
         """The table and the lines below it as Markdown."""
-        lines = ["| " + " | ".join(_COLUMNS) + " |", "|---" * len(_COLUMNS) + "|"]
-        lines += ["| " + " | ".join(row.cells()) + " |" for row in self.rows]
-        return "\n".join([*lines, "", *(f"- {remark}" for remark in self.remarks())])
+        table = write_table(_COLUMNS, [row.cells() for row in self.rows])
+        return "\n".join([table, "", *(f"- {remark}" for remark in self.remarks())])
+
+
+def write_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    return "\n".join(f"| {' | '.join(line)} |" for line in [head, ["---"] * len(head), *rows])
 
 
 def write_between_marks(path: str | Path, text: str, name: str = "speed") -> None:

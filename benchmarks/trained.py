@@ -10,7 +10,7 @@ import agents
 from agents.arena import Result, play_duplicate
 from agents.arena.pools import load_all
 from agents.training.config import Config
-from benchmarks.report import write_between_marks
+from benchmarks.report import write_between_marks, write_table
 from pitch_env import Rules
 
 KINDS = {
@@ -34,18 +34,16 @@ def measure(rules: Rules, num_deals: int, num_matches: int, seed: int, num_threa
 def tabulate(found: dict[str, list[Result]]) -> str:
     """Two Markdown tables, of matches and of points."""
     first = next(iter(found.values()))
-    head = ["Table", *(f"`{result.opponent}`" for result in first)]
-    matches = [[head[0], "Equal share", *head[1:]]]
-    points = [head]
+    bots = [f"`{result.opponent}`" for result in first]
+    matches, points = [], []
     for kind, results in found.items():
         shares = [f"{result.match_share:.1%} ({result.match_low:.1%} to {result.match_high:.1%})" for result in results]
         matches.append([kind, f"{results[0].equal_share:.1%}", *shares])
         points.append([kind, *(f"{result.margin:+.3f} ± {result.margin - result.low:.3f}" for result in results)])
-    parts = []
-    for title, rows in (("Matches won", matches), ("Points a hand ahead", points)):
-        lines = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
-        parts.append(f"{title}:\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines))
-    return "\n\n".join(parts)
+    return (
+        f"Matches won:\n\n{write_table(['Table', 'Equal share', *bots], matches)}\n\n"
+        f"Points a hand ahead:\n\n{write_table(['Table', *bots], points)}"
+    )
 
 
 def main(arguments: list[str] | None = None) -> None:
