@@ -20,12 +20,14 @@ from agents.files import read_tensors, write_tensors
 from agents.policy import check_rules
 from pitch_env.observation import MAX_NEED, MIN_NEED
 from pitch_env.rules import Rules
-from pitch_env.table import MATCH_OVER, NOBODY
+from pitch_env.table import MATCH_OVER, NOBODY, read_rules
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 EQUITY_FILE = "equity.safetensors"
 NUM_NEEDS = MAX_NEED - MIN_NEED + 1
 _HIDDEN = 64
+_NUM_TOLD_APART = 20 - MIN_NEED + 1  # needs with a vector of their own, all of 20 and more together
+_SLOPE = 0.2  # of the log of the odds, for each point that a side needs
 
 
 class Equity(nn.Module):
@@ -86,7 +88,11 @@ class Equity(nn.Module):
         """The same at the end of a hand, array of `TABLE` (N,): of the next one, or of the match if it is over.
 
         A match that was cut off is worth the same to all.
+
+        Raises:
+            ValueError: for tables under other rules than its own.
         """
+        check_rules(self.rules, read_rules(tables[0]), "the equity")
         num_sides = self.rules.num_sides
         dealers = (tables["dealer"].astype(np.int64) + 1) % self.rules.num_players
         chances = self.estimate(tables["scores"][:, :num_sides], dealers, kinds)
@@ -118,11 +124,16 @@ class EquityTable(Equity):
 
 
 class EquityNetwork(Equity):
-    """A multilayer perceptron on the sum of one vector for each side, by its place, kind and need."""
+    """A multilayer perceptron on the sum of one vector for each side, by its place, kind and need.
+
+    It corrects a straight line, by which every point that a side needs makes it less likely to win. Scores far below 0
+    that have not been met yet have the line alone: without it they look like an equal chance, a policy that learns from
+    them gives up points for nothing, and the false hope moves on with it to ever lower scores.
+    """
 
     def __init__(self, rules: Rules, num_kinds: int = 1) -> None:
         super().__init__(rules, num_kinds)
-        self.embed = nn.EmbeddingBag(num_kinds * rules.num_sides * NUM_NEEDS, _HIDDEN, mode="sum")
+        self.embed = nn.EmbeddingBag(num_kinds * rules.num_sides * _NUM_TOLD_APART, _HIDDEN, mode="sum")
         self.hidden = nn.Linear(_HIDDEN, _HIDDEN)
         self.head = nn.Linear(_HIDDEN, rules.num_sides)
         nn.init.normal_(self.embed.weight, 0, 0.1)
@@ -131,11 +142,13 @@ class EquityNetwork(Equity):
 
     def forward(self, needs: torch.Tensor, kinds: torch.Tensor) -> torch.Tensor:
         num_sides = self.rules.num_sides
-        inputs = needs + NUM_NEEDS * (torch.arange(num_sides) + num_sides * kinds)
-        return torch.log_softmax(self.head(torch.relu(self.hidden(torch.relu(self.embed(inputs))))), 1)
+        told_apart = needs.clamp(max=_NUM_TOLD_APART - 1)
+        inputs = told_apart + _NUM_TOLD_APART * (torch.arange(num_sides) + num_sides * kinds)
+        corrections = self.head(torch.relu(self.hidden(torch.relu(self.embed(inputs)))))
+        return torch.log_softmax(corrections - _SLOPE * needs, 1)
 
     def pick_published(self) -> dict[str, torch.Tensor]:
-        embed = self.embed.weight[: self.rules.num_sides * NUM_NEEDS]
+        embed = self.embed.weight[: self.rules.num_sides * _NUM_TOLD_APART]
         return {**self.state_dict(), "embed.weight": embed}
 
 

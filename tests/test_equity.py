@@ -12,7 +12,7 @@ from test_learner import make_learner
 from agents.arena.play import play_hands
 from agents.equity import EquityTable, main, new_equity, read_equity, write_equity
 from agents.rule_bots import TricksterAgent
-from agents.training.equity import SettledHands, new_equity_learner
+from agents.training.equity import GainSizes, SettledHands, new_equity_learner
 from pitch_env import Rules
 from pitch_env.engine import new_tables, start_hand, start_match
 from pitch_env.kernels import kernel
@@ -33,7 +33,7 @@ def settle(scores, dealers, pitchers, deltas, equity, rules):
     scores, deltas = np.array(scores, np.int16), np.array(deltas, np.int8)
     dealers, pitchers = np.array(dealers, np.int8), np.array(pitchers, np.int8)
     chances = equity.estimate(scores + deltas, (dealers + 1) % rules.num_players)
-    return SettledHands(scores, dealers, np.zeros(scores.shape, np.int64), pitchers, deltas, chances)
+    return SettledHands(scores, dealers, np.zeros(scores.shape, np.int64), pitchers, deltas, chances, 0 * chances)
 
 
 def test_the_table_is_solved_as_by_hand():
@@ -82,7 +82,8 @@ def test_chances_are_the_shares_of_matches_that_are_won(rules):
         assert after.sum(1) == pytest.approx(np.ones(len(tables)), abs=1e-5)
         if number < 70:
             deltas = tables["deltas"][:, :num_sides]
-            learner.learn(SettledHands(scores, dealers, kinds, tables["pitcher"], deltas, after), generator)
+            hands = SettledHands(scores, dealers, kinds, tables["pitcher"], deltas, after, 0 * after)
+            learner.learn(hands, generator)
         for index in np.flatnonzero(tables["phase"] == MATCH_OVER):
             wins.update(dict.fromkeys(open_rows[index], tables["winner"][index]))
             open_rows[index] = []
@@ -94,6 +95,44 @@ def test_chances_are_the_shares_of_matches_that_are_won(rules):
         if chosen.sum() > 2000:
             assert is_won[chosen].mean() == pytest.approx(chances[chosen].mean(), abs=0.04)
     assert chances.std() > 0.1  # it tells scores apart
+
+
+@pytest.mark.parametrize("num_players", [3, 4, 7])
+def test_scores_that_were_never_met_are_worth_less_the_lower_they_are(num_players):
+    rules = Rules(num_players=num_players)
+    learner = new_equity_learner(rules)
+    deltas = [[1] + [0] * (num_players - 1)] * 4
+    for _ in range(30):  # only these scores are ever met
+        hands = settle(
+            [[0] * num_players, [2] * num_players, [4] + [0] * (num_players - 1), [-3] + [5] * (num_players - 1)],
+            [0, 1, 2, 0],
+            [0] * 4,
+            deltas,
+            learner.equity,
+            rules,
+        )
+        learner.learn(hands, np.random.default_rng(0))
+    scores = np.array([[own] + [3] * (num_players - 1) for own in range(-14, -45, -5)])
+    chances = learner.equity.estimate(scores, np.ones(len(scores), np.int64))[:, 0]
+    assert (np.diff(chances) < 0).all()
+    assert chances[-1] < 0.01
+
+
+def test_usual_gains_are_told_apart_by_the_own_need_and_the_least_of_the_others():
+    sizes = GainSizes(Rules(num_players=3))
+    assert (sizes.find(np.zeros((1, 3), np.int16)) == 0).all()
+    level, behind = np.tile([0, 0, 0], (1000, 1)), np.tile([6, -20, 2], (1000, 1))
+    sign = np.where(np.arange(1000) % 2, 1, -1)[:, None]
+    sizes.learn(level, (0.1 * sign * [1, 1, 1]).astype(np.float32))
+    sizes.learn(behind, (0.1 * sign * [2, 0.01, 1]).astype(np.float32))
+    assert sizes.find(level[:1])[0] == pytest.approx([0.1, 0.1, 0.1], rel=1e-2)
+    assert sizes.find(behind[:1])[0] == pytest.approx(
+        [0.2, 0.0038, 0.1], rel=2e-2
+    )  # one hand of the mean size in 1,000
+    sizes.learn(
+        np.tile([3, 3, 0], (1000, 1)), np.full((1000, 3), 0.3, np.float32)
+    )  # a tie: each has the other beside it
+    assert sizes.find(np.array([[0, 3, 3]]))[0] == pytest.approx([0.3, 0.3, 0.3], rel=2e-2)
 
 
 @pytest.mark.parametrize("rules", [Rules(teams=True), Rules(num_players=3)], ids=str)
@@ -123,7 +162,7 @@ def test_files_that_do_not_fit_are_refused(tmp_path):
         head = json.loads(file.metadata()["pitch"])
     for change, reason in (
         ({"format": "pitch-policy"}, "its head does not say 'pitch-equity'"),
-        ({"format_version": 2}, "has equity format 2; this version reads 1"),
+        ({"format_version": 1}, "has equity format 1; this version reads 2"),
         ({"rules": {}}, "cannot be used"),
     ):
         save_file(load_file(path), tmp_path / "other.safetensors", {"pitch": json.dumps({**head, **change})})

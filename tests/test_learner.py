@@ -78,6 +78,24 @@ def test_rollout_keeps_every_open_decision_and_pays_each_seat_its_hand(rules):
     assert num_open < num_all
 
 
+@pytest.mark.parametrize("rules", [Rules(num_players=3), Rules(teams=True, target=3)], ids=str)
+def test_a_share_of_the_matches_begins_at_drawn_scores_and_goes_on_from_them(rules):
+    shard = Shard(rules, 2000, np.random.SeedSequence(3))
+    shard.deal(drawn_share=0.25)
+    before = shard.tables["scores"].copy()
+    scores = before[:, : rules.num_sides]
+    is_drawn = scores.any(1)
+    assert is_drawn.mean() == pytest.approx(0.25, abs=0.03)
+    assert set(np.unique(scores[is_drawn])) == set(range(-4, rules.target + 3))
+    shard.play([UNIFORM])
+    assert (shard.tables["scores"] == before + shard.tables["deltas"]).all()
+    is_going_on = shard.tables["phase"] == HAND_OVER
+    before = shard.tables["scores"].copy()
+    shard.deal(drawn_share=1.0)
+    assert (shard.tables["scores"] == before)[is_going_on].all()
+    assert shard.tables["scores"][~is_going_on].any(1).mean() > 0.9
+
+
 @pytest.mark.parametrize(
     ("threads", "shape"), [(1, {}), (2, {}), (3, {}), (2, {"trunks": "separate"}), (2, ATTENTION)], ids=str
 )
@@ -115,7 +133,7 @@ KINDS = {
     "plain critic": {"privileged_critic": False},
     "mmd": {"algorithm": "mmd", "magnet_every": 1},
     "dmc": {"algorithm": "dmc"},
-    "match": {"objective": "match", "match_from": 0.0},
+    "match": {"objective": "match", "match_from": 0.0, "drawn_scores": 0.5},
     "pool": {"pool_share": 0.5, "pool_bots": ["trickster", "random"], "snapshot_every": 500, "max_snapshots": 2},
     "separate": {"trunks": "separate", "algorithm": "mmd"},
     "attention": {**ATTENTION, "pool_share": 0.5, "snapshot_every": 500},

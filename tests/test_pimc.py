@@ -148,6 +148,8 @@ def test_with_an_equity_a_contract_is_taken_from_a_side_that_would_win_with_it()
     table["scores"][0, 1] = 6
     assert act(PimcAgent(8, 32), table) == 0
     assert act(PimcAgent(8, 32, equity=new_equity(rules).eval()), table) == 4  # all are equal until one has won
+    with pytest.raises(ValueError, match="the equity was trained for other rules: num_players 4 against 2"):
+        act(PimcAgent(8, 32, equity=new_equity(Rules()).eval()), table)
 
 
 def test_own_contracts_are_worth_less_the_higher_they_are():

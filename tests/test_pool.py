@@ -92,3 +92,35 @@ def test_margins_and_their_intervals_are_those_of_the_hands():
         own = points[rows][shard.seat_players[rows] == 0]
         assert member.margin == pytest.approx(2 * own.mean(), abs=1e-6)
         assert member.half == pytest.approx(1.95996 * 2 * own.std() / np.sqrt(len(own)), rel=1e-4)
+
+
+def test_matches_won_are_what_counts_where_matches_are_played_for():
+    rules = Rules(num_players=3, target=2)
+    pool = Pool(rules, ["random", "passive"], share=0.5, max_snapshots=2, is_by_match=True)
+    shard = Shard(rules, 2000, np.random.SeedSequence(5))
+    shard.deal()
+    pool.seat(shard)
+    shard.play([UNIFORM, *pool.players()])
+    pool.score([shard], Ranks(torch.device("cpu")))
+    is_over = shard.tables["phase"] == MATCH_OVER
+    assert 0 < is_over.sum() < len(is_over)
+    for number, member in enumerate(pool.members, 1):
+        ahead = []
+        for seats, winner in zip(shard.seat_players[is_over], shard.tables["winner"][is_over], strict=True):
+            if number in seats:
+                by = seats[winner]
+                ahead.append(1 / (seats == by).sum() * (1 if by == 0 else -1))
+        assert member.sums[0] == len(ahead)
+        assert member.margin == pytest.approx(np.mean(ahead))
+
+
+def test_bots_and_snapshots_have_shares_of_their_own_and_the_hardest_is_met_most():
+    pool = Pool(Rules(num_players=3), ["random", "passive", "baby"], share=0.5, max_snapshots=2, bot_share=0.8)
+    for member, margin in zip(pool.members, (3.0, 1.0, 2.0), strict=True):
+        member.sums[:2] = 10, 10 * margin
+    alone = pool.weigh()
+    assert alone.sum() == pytest.approx(1)
+    assert alone[0] < alone[2] < alone[1]
+    assert alone[1] == pytest.approx(4 * alone[0])
+    pool.add_snapshot(new_policy(3, (8,)), 1, [])
+    assert pool.weigh() == pytest.approx([*(0.8 * alone), 0.2])

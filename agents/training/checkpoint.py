@@ -19,7 +19,7 @@ from agents.training.learner import Learner
 from pitch_env.observation import LAYOUT_VERSION
 from pitch_env.table import TABLE
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 
 
 class CheckpointError(ValueError):
@@ -73,6 +73,7 @@ def _pack(learner: Learner) -> dict[str, torch.Tensor]:
         tensors[f"shard.{index}.seats"] = torch.from_numpy(seats)
     if learner.equity is not None:
         tensors.update({f"equity.{key}": tensor for key, tensor in learner.equity.pack().items()})
+        tensors["gain_sizes"] = learner.gain_sizes.sums
     for index, member in enumerate(learner.pool.members):
         if member.network is not None:
             tensors.update({f"member.{index}.{key}": tensor for key, tensor in member.network.state_dict().items()})
@@ -95,6 +96,7 @@ def _unpack(learner: Learner, tensors: dict[str, torch.Tensor]) -> None:
         shard.seat_players[:] = tensors[f"shard.{index}.seats"].numpy()
     if learner.equity is not None:
         learner.equity.unpack(_part(tensors, "equity."))
+        learner.gain_sizes.sums.copy_(tensors["gain_sizes"])
 
 
 def write_checkpoint(folder: Path, learner: Learner, notes: dict[str, Any], num_kept: int) -> Path:

@@ -72,9 +72,17 @@ class Config:
     magnet_every: int = _option(20, "mmd: updates after which the magnet moves to the average policy", low=1)
     greed: float = _option(0.99, "dmc: how often the action of the highest value is taken", low=0, high=1)
     match_from: float = _option(0.3, "match: share of the run that learns from points first", low=0, high=1)
-    match_scale: float = _option(4.0, "match: what winning is worth in points", low=0)
+    match_scale: float = _option(
+        2.0, "match: what the usual change of the chances in a hand is worth, in points", low=0
+    )
+    drawn_scores: float = _option(
+        0.0, "share of the matches that begin at drawn scores, for those that are rare in play", low=0, high=1
+    )
     pool_share: float = _option(0.0, "share of the matches in which a member of the opponent pool plays", low=0, high=1)
     pool_bots: list[str] = _option([], "agents that are members of the opponent pool from the start")
+    bot_share: float = _option(
+        0.5, "share of the meetings with the opponent pool that are with bots, the rest with snapshots", low=0, high=1
+    )
     snapshot_every: int = _option(2_000_000, "decisions between snapshots that join the opponent pool", low=1)
     max_snapshots: int = _option(8, "snapshots in the opponent pool", low=1)
     average: float = _option(

@@ -25,12 +25,15 @@ _SWEEPS = 4  # of value iteration a round
 _FAR = 8  # from this need up hands end alike
 _SAMPLE = ("needs", "kinds", "chances")
 _PRIOR = 50.0  # hands of any needs that are mixed into those of each pair of needs
+_NUM_SIZES, _FIRST_SIZE = 40, -4  # needs that usual gains are told apart by, and the least of them
+POINT_WORTH = 0.002  # of a match: decides where chances cannot be told apart, for one who is far behind
 
 
 @dataclass
 class SettledHands:
     """How hands began and ended: scores int16 (N, sides), dealers int8 (N,), kinds of players int64 (N, sides), then
-    pitchers int8 (N,), score changes int8 (N, sides) and the chances of the sides afterwards, float32 (N, sides)."""
+    pitchers int8 (N,), score changes int8 (N, sides), the chances of the sides afterwards and what they gained, both
+    float32 (N, sides)."""
 
     scores: np.ndarray
     dealers: np.ndarray
@@ -38,12 +41,53 @@ class SettledHands:
     pitchers: np.ndarray
     deltas: np.ndarray
     chances: np.ndarray
+    gains: np.ndarray
 
     @classmethod
     def join(cls, parts: "list[SettledHands]", gather: Callable[[np.ndarray], list[np.ndarray]]) -> "SettledHands":
         """One of several, of all processes."""
         columns = zip(*map(astuple, parts), strict=True)
         return cls(*(np.concatenate(gather(np.concatenate(column))) for column in columns))
+
+
+class GainSizes:
+    """The usual size of a side's gain in a hand, by its own need and the least need of the others.
+
+    Gains are learned from in these units, which leaves the best play at any score what it is, for a hand is an episode.
+    Without them, gains at scores where a hand changes little drown in those at scores where it decides, and the bonus
+    for entropy rules there.
+
+    Args:
+        rules: what is played.
+
+    Attributes:
+        sums: float64 (2, own needs, others' needs): hands, older ones fading, and the squares of their gains.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        self.target = rules.target
+        self.sums = torch.zeros((2, _NUM_SIZES, _NUM_SIZES), dtype=torch.float64)
+
+    def _find_cells(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        needs = self.target - scores.astype(np.int64)
+        ordered = np.sort(needs, axis=1)
+        others = np.where(needs == ordered[:, :1], ordered[:, 1:2], ordered[:, :1])
+        own, other = (np.clip(part - _FIRST_SIZE, 0, _NUM_SIZES - 1) for part in (needs, others))
+        return own, other
+
+    def learn(self, scores: np.ndarray, gains: np.ndarray) -> None:
+        """Take in the gains, float32 (N, sides), of hands that began at these scores, whole numbers (N, sides)."""
+        self.sums *= _MEMORY
+        cells = self._find_cells(scores)
+        hands, squares = self.sums.numpy()
+        np.add.at(hands, cells, 1)
+        np.add.at(squares, cells, np.square(gains, dtype=np.float64))
+
+    def find(self, scores: np.ndarray) -> np.ndarray:
+        """The usual gains at scores, float32 (N, sides): roots of mean squares, all hands counting as one in each."""
+        hands, squares = self.sums.numpy()
+        usual = np.sqrt((squares + squares.sum() / max(hands.sum(), 1)) / (hands + 1))
+        return usual[self._find_cells(scores)].astype(np.float32)
 
 
 class EquityLearner(ABC):

@@ -19,7 +19,7 @@ import torch
 from agents.network import new_critic
 from agents.policy import PolicySpec
 from agents.training.config import Config
-from agents.training.equity import EquityLearner, SettledHands, new_equity_learner
+from agents.training.equity import POINT_WORTH, EquityLearner, GainSizes, SettledHands, new_equity_learner
 from agents.training.losses import (
     PolicyTerms,
     action_value_loss,
@@ -37,6 +37,7 @@ from agents.training.rollout import (
     Batch,
     NetworkPlayer,
     Shard,
+    reward_points,
     summarise_hands,
 )
 from pitch_env.cards import NUM_ACTIONS
@@ -103,13 +104,21 @@ class Learner:
             critic = new_critic(num_seats, critic_hidden, config.privileged_critic, config.shape)
             self.critic = critic.to(self.device)
             self.equity = new_equity_learner(rules, 1 + len(config.pool_bots)) if config.objective == "match" else None
+        self.gain_sizes = GainSizes(rules)
         self.average = copy.deepcopy(self.policy).requires_grad_(False)
         self.magnet = copy.deepcopy(self.average) if config.algorithm == "mmd" else None
         bounds = [config.hands * part // config.shards for part in range(config.shards + 1)]
         self.shards = [
             Shard(rules, bounds[number + 1] - bounds[number], roots[number]) for number in self.ranks.own(config.shards)
         ]
-        self.pool = pool or Pool(rules, config.pool_bots, config.pool_share, config.max_snapshots)
+        self.pool = pool or Pool(
+            rules,
+            config.pool_bots,
+            config.pool_share,
+            config.max_snapshots,
+            config.bot_share,
+            config.objective == "match",
+        )
         self._parameters = [*self.policy.parameters(), *self.critic.parameters()]
         self.optimizer = torch.optim.Adam(self._parameters, lr=config.learning_rate, eps=1e-5, fused=True)
         self.is_half = config.precision == "bfloat16" or (
@@ -178,7 +187,7 @@ class Learner:
         greed = self.config.greed if self.config.algorithm == "dmc" else None
         players = [NetworkPlayer(self.compute_logits, greed), *self.pool.players()]
         for shard in self.shards:
-            shard.deal()
+            shard.deal(self.config.drawn_scores)
             self.pool.seat(shard)
         starts = [(shard.tables["scores"].copy(), shard.tables["dealer"].copy()) for shard in self.shards]
         played = self._map(lambda shard: shard.play(players), self.shards)
@@ -199,19 +208,23 @@ class Learner:
     ) -> dict[str, float]:
         """Blend what hands did to the chances to win the match into the rewards, and learn those chances."""
         config, num_sides = self.config, self.config.rules.num_sides
-        seats = np.arange(self.config.rules.num_players) % num_sides
+        seats = np.arange(config.rules.num_players) % num_sides
         share = min(max(self.progress() - config.match_from, 0) / 0.2, 1.0)  # over a fifth of the run
         hands = []
-        for shard, batch, (scores, dealers) in zip(self.shards, batches, starts, strict=True):
+        for shard, (scores, dealers) in zip(self.shards, starts, strict=True):
             before, tables, kinds = scores[:, :num_sides], shard.tables, self.pool.list_kinds(shard)
             after = learner.equity.estimate_after(tables, kinds)
             gains = after - learner.equity.estimate(before, dealers, kinds)
-            batch.rewards *= 1 - share
-            batch.rewards += share * config.match_scale * gains[:, seats].reshape(-1)
+            gains += POINT_WORTH * reward_points(tables)[:, :num_sides]
             deltas = tables["deltas"][:, :num_sides]
-            hands.append(SettledHands(before, dealers, kinds, tables["pitcher"], deltas, after))
-        loss = learner.learn(SettledHands.join(hands, self.ranks.gather), self.generator)
-        return {"losses/equity": loss, "charts/match_share": share}
+            hands.append(SettledHands(before, dealers, kinds, tables["pitcher"], deltas, after, gains))
+        joined = SettledHands.join(hands, self.ranks.gather)
+        self.gain_sizes.learn(joined.scores, joined.gains)
+        for batch, own in zip(batches, hands, strict=True):
+            priced = config.match_scale * own.gains / self.gain_sizes.find(own.scores)
+            batch.rewards *= 1 - share
+            batch.rewards += share * priced[:, seats].reshape(-1)
+        return {"losses/equity": learner.learn(joined, self.generator), "charts/match_share": share}
 
     def _judge(self, compute: Callable[..., torch.Tensor], batch: Batch, lengths: np.ndarray) -> np.ndarray:
         """Outputs of a network, float32 (N, outputs), for all decisions of a batch."""

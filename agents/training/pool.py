@@ -14,6 +14,7 @@ from agents.network import Network
 from agents.training.parallel import Ranks
 from agents.training.rollout import AgentPlayer, NetworkPlayer, Player, Shard, reward_points
 from pitch_env.rules import Rules
+from pitch_env.table import MATCH_OVER
 
 _MEMORY = 0.98  # how much of what is known of a member is kept from one update to the next
 _FADING = np.array([_MEMORY, _MEMORY, _MEMORY, _MEMORY**2])  # of a member's sums
@@ -28,8 +29,8 @@ class Member:
         name: shown in tables.
         player: who decides.
         network: its network, None for a bot.
-        sums: float64 (4,) of the hands it was met in, older ones fading: their weights, the weighted points that the
-            learner was ahead, the weighted squares of these, and the squares of the weights.
+        sums: float64 (4,) of the hands or matches it was met in, older ones fading: their weights, how much the learner
+            was ahead, weighted, the weighted squares of these, and the squares of the weights.
     """
 
     name: str
@@ -39,7 +40,7 @@ class Member:
 
     @property
     def margin(self) -> float:
-        """Points a hand the learner has lately been ahead of it."""
+        """How much the learner has lately been ahead of it: points a hand, or the share of matches a seat won."""
         return float(self.sums[1] / self.sums[0]) if self.sums[0] else 0.0
 
     @property
@@ -61,10 +62,21 @@ class Pool:
         share: share of the matches at which a member sits; there it plays one side or more, as many as the learner
             leaves it, any number of which is as likely.
         max_snapshots: snapshots kept; when there are more the middle one goes, so that the oldest and the newest stay.
+        bot_share: share of the meetings that are with bots, the rest with snapshots, while there are both.
+        is_by_match: whether being ahead means the matches won and not the points of a hand.
     """
 
-    def __init__(self, rules: Rules, bots: list[str], share: float, max_snapshots: int) -> None:
+    def __init__(
+        self,
+        rules: Rules,
+        bots: list[str],
+        share: float,
+        max_snapshots: int,
+        bot_share: float = 0.5,
+        is_by_match: bool = False,
+    ) -> None:
         self.rules, self.share, self.max_snapshots = rules, share, max_snapshots
+        self.bot_share, self.is_by_match = bot_share, is_by_match
         self.members = [Member(name, AgentPlayer(agents.load(name, rules))) for name in bots]
 
     def add_snapshot(self, network: Network, num_steps: int, shards: list[Shard]) -> None:
@@ -80,11 +92,16 @@ class Pool:
                 shard.seat_players[shard.seat_players > number] -= 1
 
     def weigh(self) -> np.ndarray:
-        """Probability of each member to be met: higher the less the learner beats it."""
+        """Probability of each member to be met: of bots and of snapshots, higher the less the learner beats it."""
         margins = np.array([member.margin for member in self.members])
-        spread = np.ptp(margins)
-        hardness = (margins.max() - margins) / spread if spread > 0 else np.ones(len(margins))
-        weights = _FLOOR + (1 - _FLOOR) * hardness
+        is_bot = np.array([member.network is None for member in self.members])
+        weights = np.zeros(len(margins))
+        for is_kind, share in ((is_bot, self.bot_share), (~is_bot, 1 - self.bot_share)):
+            if is_kind.any():
+                behind = margins[is_kind].max() - margins[is_kind]
+                spread = behind.max()
+                kind_weights = _FLOOR + (1 - _FLOOR) * (behind / spread if spread > 0 else np.ones(len(behind)))
+                weights[is_kind] = kind_weights / kind_weights.sum() * (1 if is_kind.all() else share)
         return weights / weights.sum()
 
     def seat(self, shard: Shard) -> None:
@@ -112,16 +129,18 @@ class Pool:
         return players * is_bot[players]  # bots are the first members
 
     def score(self, shards: list[Shard], ranks: Ranks) -> dict[str, float]:
-        """Take in how the learner did against each member in the hands just played; returns facts for the log."""
+        """Take in how the learner did against each member in the hands just played, or in the matches that they ended;
+        returns facts for the log."""
         sums = np.zeros((len(self.members), 4))
         for shard in shards if self.members else ():
-            points = reward_points(shard.tables)
+            worth = self._find_wins(shard.tables) if self.is_by_match else reward_points(shard.tables)
+            is_counted = (shard.tables["phase"] == MATCH_OVER) | (not self.is_by_match)
             is_own = shard.seat_players == 0
             for number in range(1, len(self.members) + 1):
                 is_other = shard.seat_players == number
-                is_met = is_other.any(1)
-                own = (points * is_own)[is_met].sum(1) / is_own[is_met].sum(1)
-                other = (points * is_other)[is_met].sum(1) / is_other[is_met].sum(1)
+                is_met = is_other.any(1) & is_counted
+                own = (worth * is_own)[is_met].sum(1) / is_own[is_met].sum(1)
+                other = (worth * is_other)[is_met].sum(1) / is_other[is_met].sum(1)
                 ahead = (own - other).astype(np.float64)
                 sums[number - 1] += len(ahead), ahead.sum(), np.square(ahead).sum(), len(ahead)
         facts = {}
@@ -130,6 +149,10 @@ class Pool:
                 member.sums = _FADING * member.sums + more
                 facts[f"pool/{member.name}"] = member.margin
         return facts
+
+    def _find_wins(self, tables: np.ndarray) -> np.ndarray:
+        """Whether each seat's side won the match, (N, seats)."""
+        return tables["winner"][:, None] == np.arange(self.rules.num_players) % self.rules.num_sides
 
     def describe(self) -> dict[str, list[float]]:
         """Margin over each member that was met, and half the width of its 95 % interval."""

@@ -23,6 +23,7 @@ from pitch_env.view import view_tables
 
 BID, FIRST_LEAD, PLAY_ON = range(3)  # kinds of decision, whose advantages have scales of their own
 NUM_KINDS = 3
+LOWEST_DRAWN = -4  # of the scores drawn for a start; the highest is two above the target, where only a bid can win
 
 
 @part
@@ -214,9 +215,21 @@ class Shard:
         self.actions = np.zeros(capacity, np.int64)
         self.log_probs = np.zeros(capacity, np.float32)
 
-    def deal(self) -> None:
-        """Start the next hand, or the next match, at every table whose hand is over."""
+    def deal(self, drawn_share: float = 0.0) -> None:
+        """Start the next hand, or the next match, at every table whose hand is over.
+
+        Args:
+            drawn_share: share of the new matches that begin at scores drawn at random, so that scores which are rare in
+                play are learned too.
+        """
         _deal_next(self.tables)
+        if drawn_share:
+            starts = np.flatnonzero(self.tables["num_hands"] == 0)
+            places = starts[self.generator.random(len(starts)) < drawn_share]
+            scores = self.generator.integers(
+                LOWEST_DRAWN, self.rules.target + 3, size=(len(places), self.rules.num_sides), dtype=np.int16
+            )
+            self.tables["scores"][places, : self.rules.num_sides] = scores
 
     def play(self, players: Sequence[Player]) -> tuple[Batch, int]:
         """Play the hand dealt at every table to its end.
