@@ -35,9 +35,16 @@ from benchmarks.report import describe_machine, write_between_marks, write_table
 
 ROOT = Path(__file__).resolve().parent.parent
 CLOCKS = ("wall", "cpu")
-FILES = {"ppo": "quick.yaml", "mmd": "mmd.yaml", "dmc": "dmc.yaml"}
+FILES = {"ppo": "quick.yaml", "mmd": "mmd.yaml", "dmc": "dmc.yaml", "separate": "quick.yaml"}
+CHANGES: dict[str, dict[str, Any]] = {"separate": {"trunks": "separate"}}  # to the file
 PEER = "maskable_ppo"
-TITLES = {"ppo": "PPO", "mmd": "MMD", "dmc": "Deep Monte Carlo", PEER: "MaskablePPO of sb3-contrib"}
+TITLES = {
+    "ppo": "PPO",
+    "mmd": "MMD",
+    "dmc": "Deep Monte Carlo",
+    "separate": "PPO with separate trunks",
+    PEER: "MaskablePPO of sb3-contrib",
+}
 NAME = "curves"  # of the files, and of the marks in a document
 BOT = "trickster+0.5"  # the opponent that is drawn
 COLUMNS = ("algorithm", "seed", "minutes", "points", "threads", "clock", "machine", "total_steps")
@@ -45,7 +52,7 @@ COLUMNS += ("seconds", "wall_seconds", "cpu_seconds", "decisions", "opponent", "
 
 _DEALS_SEED = 7  # of the deals that all are measured on
 _TRIAL_SECONDS = 8.0  # of the clock, to learn how fast a configuration is
-_COLOURS = ("#1b6ca8", "#d1495b", "#2e933c", "#7d5ba6")
+_COLOURS = ("#1b6ca8", "#d1495b", "#2e933c", "#e9a03b", "#7d5ba6")
 
 
 @dataclass(frozen=True)
@@ -304,7 +311,7 @@ def _run(
     name: str, seed: int, setup: Setup, given: argparse.Namespace, overrides: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     file = ROOT / "configs" / FILES.get(name, FILES["ppo"])
-    config = Config.read(file, {"seed": seed, "threads": setup.threads, **overrides})
+    config = Config.read(file, {"seed": seed, "threads": setup.threads, **CHANGES.get(name, {}), **overrides})
     opponents = {bot: agents.load(bot, config.rules) for bot in given.opponents}
     clock, rows = Clock(setup), []
     total: int | str = ""  # the peer has none
