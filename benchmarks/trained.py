@@ -4,7 +4,9 @@ Every policy plays one seat (or team) among copies of each bot, all places over 
 """
 
 import argparse
+import json
 import os
+from pathlib import Path
 
 import agents
 from agents.arena import Result, play_duplicate
@@ -31,6 +33,12 @@ def measure(rules: Rules, num_deals: int, num_matches: int, seed: int, num_threa
     ]
 
 
+def read_results(folder: Path, rules: Rules) -> list[Result]:
+    """What the run of a kind of table, in a folder of runs named as their configurations, measured at its end."""
+    text = (folder / agents.find_trained(rules).name / "evaluation.json").read_text(encoding="utf-8")
+    return [Result.from_dict(values) for values in json.loads(text)]
+
+
 def tabulate(found: dict[str, list[Result]]) -> str:
     """Two Markdown tables, of matches and of points."""
     first = next(iter(found.values()))
@@ -53,16 +61,23 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--matches", type=int, default=2000, help="duplicate matches (default %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="fixes deals and agents (default %(default)s)")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads that share the tables")
+    parser.add_argument(
+        "--runs", type=Path, metavar="FOLDER", help="show what runs/players2 and so on measured, and measure nothing"
+    )
     parser.add_argument("--write", metavar="FILE", help="put the tables between the marks in a Markdown file")
     given = parser.parse_args(arguments)
     found = {}
     for kind, rules in KINDS.items():
-        found[kind] = measure(rules, given.deals, given.matches, given.seed, given.threads)
+        if given.runs:
+            found[kind] = read_results(given.runs, rules)
+        else:
+            found[kind] = measure(rules, given.deals, given.matches, given.seed, given.threads)
         print(kind, *(f"{result.opponent} {result.match_share:.1%}" for result in found[kind]), flush=True)
-    text = tabulate(found)
-    text += (
-        f"\n\n95 % intervals over {given.deals:,} deals and {given.matches:,} matches, all places, seed {given.seed}: "
-        f"`python -m benchmarks.trained --deals {given.deals} --matches {given.matches} --seed {given.seed}`."
+    (counts,) = {(one.deals, one.matches, one.seed) for results in found.values() for one in results}
+    deals, matches, seed = counts
+    text = tabulate(found) + (
+        f"\n\n95 % intervals over {deals:,} deals and {matches:,} matches, all places, seed {seed}: "
+        f"`python -m benchmarks.trained --deals {deals} --matches {matches} --seed {seed}`."
     )
     print(text)
     if given.write:

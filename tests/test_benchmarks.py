@@ -117,5 +117,18 @@ def test_strength_of_what_comes_with_the_package_is_tabulated(tmp_path, monkeypa
     assert "baby" in capsys.readouterr().out
 
 
+def test_strength_that_runs_measured_is_tabulated_alike(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("agents.TRAINED", "rules")
+    monkeypatch.setattr(trained, "KINDS", {"3 players": Rules(num_players=3)})
+    results = trained.measure(Rules(num_players=3), 4, 2, 1, 1)
+    folder = tmp_path / "players3"
+    folder.mkdir()
+    (folder / "evaluation.json").write_text(json.dumps([one.to_dict() for one in results]), encoding="utf-8")
+    trained.main(["--deals", "4", "--matches", "2", "--threads", "1"])
+    measured = capsys.readouterr().out
+    trained.main(["--runs", str(tmp_path)])
+    assert capsys.readouterr().out == measured
+
+
 def test_heavy_imports_are_told():
     assert imports.find_heavy_imports() == []
