@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agents.arena.exact import TINY, Tree, ask, measure
+from agents.arena.courses import Tree
+from agents.arena.exact import TINY, ask, measure
 from agents.policy import PolicyAgent
 from agents.training.config import Config
 from benchmarks.curves import (

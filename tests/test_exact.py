@@ -11,7 +11,8 @@ from referee import Referee
 
 from agents import load
 from agents.arena.__main__ import main
-from agents.arena.exact import TINY, Tree, ask, measure, solve
+from agents.arena.courses import Tree
+from agents.arena.exact import TINY, ask, measure, solve
 from agents.arena.play import play_hands
 from agents.encoding import choose_actions, encode_views
 from agents.policy import PolicyAgent, PolicySpec, write_policy

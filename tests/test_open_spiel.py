@@ -19,9 +19,10 @@ from agents import load  # noqa: E402
 from agents.open_spiel_bots import AgentBot, BotAgent, make_ismcts  # noqa: E402
 from pitch_env import Rules  # noqa: E402
 from pitch_env.cards import CARD_ACTION, card_name, cards_of, mask_of, parse_card  # noqa: E402
+from pitch_env.deals import draw_deal  # noqa: E402
 from pitch_env.engine import legal_mask, new_tables  # noqa: E402
 from pitch_env.observation import layout, observe  # noqa: E402
-from pitch_env.open_spiel import DRAWN, draw_deal, load_game, state_of_view  # noqa: E402
+from pitch_env.open_spiel import DRAWN, load_game, state_of_view  # noqa: E402
 from pitch_env.table import AUCTION, NOBODY, deck_mask  # noqa: E402
 from pitch_env.view import view_table  # noqa: E402
 

@@ -237,7 +237,8 @@ def run_pool(options: argparse.Namespace) -> None:
 def run_exact(options: argparse.Namespace) -> None:
     """The subcommand ``exact``."""
     from agents import load
-    from agents.arena.exact import TINY, Tree, ask, measure
+    from agents.arena.courses import Tree
+    from agents.arena.exact import TINY, ask, measure
 
     agent = load(options.agent, is_greedy=False if options.draw else None)
     rules = agent.rules or TINY
