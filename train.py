@@ -44,6 +44,11 @@ def main(arguments: list[str] | None = None) -> int:
     except (ValueError, OSError, RuntimeError) as error:
         print(f"train.py: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print(
+            "train.py: stopped; what was saved is whole, and --resume with --run-dir goes on from it", file=sys.stderr
+        )
+        return 130
 
 
 def _plan(config, folder: Path) -> int:

@@ -31,13 +31,15 @@ def _makers() -> "dict[str, Callable[[], Agent]]":
         "trickster+1": lambda: TricksterAgent(courage=1.0),
         "rules": lambda: TricksterAgent(courage=0.5),
         "pimc": _make_pimc,
+        "pimc-10": lambda: _make_pimc(10),
+        "pimc-100": lambda: _make_pimc(100),
     }
 
 
-def _make_pimc() -> Agent:
+def _make_pimc(num_worlds: int = 64) -> Agent:
     from agents.search.pimc import PimcAgent
 
-    return PimcAgent()
+    return PimcAgent(num_worlds, num_worlds)
 
 
 def _load_search(name: str, rules: Rules | None, is_greedy: bool | None) -> Agent:
@@ -68,6 +70,12 @@ def find_trained(rules: Rules | None = None) -> Path:
         known = ", ".join(sorted(path.parent.name for path in _TRAINED_FOLDER.glob(f"*/policy{POLICY_SUFFIX}")))
         raise ValueError(f"no trained policy comes with the package for {folder.name}: there are {known}")
     return folder
+
+
+def has_trained(rules: Rules) -> bool:
+    """Whether a trained policy comes with the package for exactly these rules; the length guard may differ."""
+    kind = Rules(num_players=rules.num_players, teams=rules.teams, max_hands=rules.max_hands)
+    return rules == kind and find_trained(rules).is_dir()
 
 
 def _find_policy(name: str, rules: Rules | None) -> Path:

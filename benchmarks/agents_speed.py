@@ -58,7 +58,7 @@ def run(options: Options, report: Report) -> None:
         options,
     )
     for name, timing in timings.items():
-        report.add(f"Matches to 7 of four players, {name}", timing, unit="matches/s")
+        report.add(f"Matches to 7 of four players, {name}", timing, unit="matches/s", goal=2000)
     for name in ("trickster", _POLICY):
         times = [1000 * spent for spent in time_decisions(players[name], options.seconds * options.rounds)]
         report.add_row(Row(f"Single decision, {name}, median", statistics.median(times), unit="ms"))

@@ -14,6 +14,7 @@ import csv
 import dataclasses
 import importlib.util
 import io
+import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -263,6 +264,10 @@ def describe_runs(record: Record, module: str) -> str:
     machines = "; ".join(sorted({row["machine"] for row in record.rows}))
     clock = "by the clock" if first["clock"] == "wall" else "in processor time a thread"
     setup = " ".join(f"--{name} {first[name]}" for name in ("minutes", "points", "threads", "clock"))
+    for column, flag in (("algorithm", "algorithms"), ("game", "games")):
+        if column in first:
+            chosen = dict.fromkeys(row[column] for row in record.rows)
+            setup += f" --{flag} {' '.join(map(shlex.quote, chosen))}"
     return (
         f"Mean over seeds {', '.join(map(str, seeds))} with its 95 % interval over seeds. One run after another, "
         f"with {float(first['minutes']):g} min of training each, {clock}, on {first['threads']} "

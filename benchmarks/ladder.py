@@ -7,6 +7,7 @@ agent of yours in the same way, against all of them.
 import argparse
 import os
 
+import agents
 from agents.arena import Result
 from agents.arena.ladder import LADDER, Rung, climb
 from agents.arena.pools import use_one_thread
@@ -23,7 +24,7 @@ def tabulate(found: dict[str, list[Result]]) -> str:
     for rung, results in found.items():
         points.append([f"`{rung}`", *(f"{one.margin:+.2f} ± {one.margin - one.low:.2f}" for one in results)])
         matches.append(
-            [f"`{rung}`", *(f"{one.match_share:.0%} ± {one.match_high - one.match_share:.0%}" for one in results)]
+            [f"`{rung}`", *(f"{one.match_share:.0%} ({one.match_low:.0%} to {one.match_high:.0%})" for one in results)]
         )
     head = ["Rung", *(f"`{name}`" for name in names)]
     titled = (("Points a hand ahead", points), ("Matches won; an equal share is 25%", matches))
@@ -44,15 +45,16 @@ def main(arguments: list[str] | None = None) -> None:
     fast, found = [rung for rung in LADDER if rung.name in given.against], {}
     for rung in LADDER:
         counts = max(2, round(given.deals * rung.deal_share)), max(2, round(given.matches * rung.match_share))
-        rows = [Rung(one.name, one.make, chunk_tables=min(one.chunk_tables, rung.chunk_tables)) for one in fast]
+        rows = [Rung(one.name, chunk_tables=min(one.chunk_tables, rung.chunk_tables)) for one in fast]
+        agent = agents.load(rung.name)
         found[rung.name] = climb(
-            rung.make(None), Rules(), *counts, given.seed, name=rung.name, num_threads=given.threads, rungs=rows
+            agent, Rules(), *counts, given.seed, name=rung.name, num_threads=given.threads, rungs=rows
         )
         print(rung.name, *(f"{one.opponent} {one.margin:+.2f}" for one in found[rung.name]), flush=True)
     slow = ", ".join(
-        f"{round(given.deals * rung.deal_share):,} and {round(given.matches * rung.match_share):,} for `{rung.name}`"
-        for rung in LADDER
-        if rung.name not in _FAST
+        f"{results[0].deals:,} and {results[0].matches:,} for `{name}`"
+        for name, results in found.items()
+        if name not in _FAST
     )
     text = tabulate(found) + (
         f"\n\n95 % intervals over {given.deals:,} deals and {given.matches:,} matches, all places, seed {given.seed} "

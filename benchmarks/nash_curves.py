@@ -16,6 +16,7 @@ from agents.arena.exact import TINY, ask, measure
 from agents.policy import PolicyAgent
 from agents.training.config import Config
 from benchmarks.curves import (
+    ROOT,
     TITLES,
     Clock,
     Record,
@@ -42,16 +43,6 @@ GAMES = {"two cards": TINY, "three cards": dataclasses.replace(TINY, hand_size=3
 COLUMNS = ("algorithm", "seed", "game", "infosets", "minutes", "points", "threads", "clock", "machine", "total_steps")
 COLUMNS += ("seconds", "wall_seconds", "cpu_seconds", "decisions", "nash_conv", "uniform_nash_conv")
 
-_SETTINGS: dict[str, Any] = {
-    "hidden": [64, 64],
-    "critic_hidden": [64, 64],
-    "hands": 2048,
-    "minibatch": 1024,
-    "entropy": 0.15,
-    "final_entropy": 0.03,
-    "precision": "float32",
-}
-
 
 class _Games:
     """The trees, each made when it is first asked for, one at a time."""
@@ -71,9 +62,9 @@ def _run(
     game: str, algorithm: str, seed: int, setup: Setup, games: _Games, overrides: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     tree, uniform = games.find(game)
-    settings = {**_SETTINGS, "shards": setup.threads, "threads": setup.threads, **overrides}
-    rules = dataclasses.replace(GAMES[game], max_hands=1)
-    config = Config(rules=rules, seed=seed, algorithm=algorithm, **settings)
+    settings = {"seed": seed, "algorithm": algorithm, "shards": setup.threads, "threads": setup.threads, **overrides}
+    settings["rules"] = dataclasses.replace(GAMES[game], max_hands=1).to_dict()
+    config = Config.read(ROOT / "configs" / "tiny.yaml", settings)
     config = dataclasses.replace(config, total_steps=plan_steps(config, setup))
     clock, rows = Clock(setup), []
     for learner in train_ours(config, setup, clock):

@@ -117,6 +117,16 @@ def test_a_torn_last_line_is_dropped(tmp_path, num_bytes):
     assert SavedChunks(path, KEY).list_done("deals", 0, 5) == []
 
 
+def test_a_file_that_holds_nothing_yet_is_taken_for_another_measurement(tmp_path):
+    path = tmp_path / "saved"
+    SavedChunks(path, {**KEY, "deals": 1})  # came to nothing
+    saved = SavedChunks(path, KEY)
+    saved.add("deals", 0, 2, play_squares(0, 2))
+    with pytest.raises(ValueError, match="holds another measurement"):
+        SavedChunks(path, {**KEY, "deals": 1})
+    assert [chunk[:2] for chunk in SavedChunks(path, KEY).list_done("deals", 0, 2)] == [(0, 2)]
+
+
 def test_what_two_processes_kept_counts_once(tmp_path):
     one, other = (SavedChunks(tmp_path / "saved", KEY) for _ in range(2))
     one.add("deals", 0, 4, play_squares(0, 4))

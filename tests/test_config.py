@@ -31,6 +31,8 @@ def test_yaml_round_trip(tmp_path):
         ("pool_bots: [baby, baby]", "pool_bots takes each agent once"),
         ("- a list", "a configuration is a mapping"),
         ("a: [", "is no YAML"),
+        ("rules: 5", "rules takes fields of Rules, not 5"),
+        ("clip: 1e-x", "clip takes a number from 0, not '1e-x'"),
         ("base: bad.yaml", "without a base, and bad.yaml has one"),
     ],
 )
@@ -48,6 +50,27 @@ def test_a_base_counts_where_a_file_is_silent(tmp_path):
     assert Config.read(tmp_path / "own.yaml", {"clip": 0.1}) == Config(
         seed=3, hands=50, clip=0.1, rules=Rules(target=11)
     )
+
+
+def test_rules_are_joined_field_by_field(tmp_path):
+    (tmp_path / "base.yaml").write_text("rules: {target: 11, num_players: 3}\n")
+    (tmp_path / "own.yaml").write_text("base: base.yaml\nrules: {target: 5}\nlearning_rate: 1e-3\n")
+    config = Config.read(tmp_path / "own.yaml", {"rules.max_hands": 9})
+    assert config.rules == Rules(num_players=3, target=5, max_hands=9)
+    assert config.learning_rate == 1e-3  # YAML takes it for a text
+    (tmp_path / "own.yaml").write_text("rules:\n")
+    assert Config.read(tmp_path / "own.yaml") == Config()
+    assert Config.read(tmp_path / "own.yaml", {"rules.target": 11}).rules == Rules(target=11)
+
+
+def test_a_flag_that_is_no_yaml_is_refused(capsys):
+    import argparse
+
+    parser = argparse.ArgumentParser()
+    add_flags(parser)
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--hidden", "[256"])
+    assert "'[256' is no YAML value" in capsys.readouterr().err
 
 
 def test_missing_file_is_named(tmp_path):

@@ -120,7 +120,7 @@ def test_scores_that_were_never_met_are_worth_less_the_lower_they_are(num_player
 
 def test_usual_gains_are_told_apart_by_the_own_need_and_the_least_of_the_others():
     sizes = GainSizes(Rules(num_players=3))
-    assert (sizes.find(np.zeros((1, 3), np.int16)) == 0).all()
+    assert (sizes.find(np.zeros((1, 3), np.int16)) == 1).all()  # of nothing gained so far
     level, behind = np.tile([0, 0, 0], (1000, 1)), np.tile([6, -20, 2], (1000, 1))
     sign = np.where(np.arange(1000) % 2, 1, -1)[:, None]
     sizes.learn(level, (0.1 * sign * [1, 1, 1]).astype(np.float32))

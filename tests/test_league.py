@@ -260,19 +260,16 @@ def test_tables_on_a_terminal(capsys):
 
 
 def test_the_ladder_on_a_few_deals(capsys):
-    rungs = [
-        Rung("baby", lambda _: BabyAgent()),
-        Rung("weak", lambda _: RandomAgent(), deal_share=0.5, match_share=0.2),
-    ]
+    rungs = [Rung("baby"), Rung("random", deal_share=0.5, match_share=0.2)]
     calls = []
     results = climb(BabyAgent(), None, 60, 20, 1, rungs=rungs, report=lambda *call: calls.append(call))
-    assert [(one.opponent, one.deals, one.matches) for one in results] == [("baby", 60, 20), ("weak", 30, 4)]
+    assert [(one.opponent, one.deals, one.matches) for one in results] == [("baby", 60, 20), ("random", 30, 4)]
     assert results[0] == play_duplicate(BabyAgent(), BabyAgent(), None, 60, 20, 1)
     assert calls[-1] == ("percent", 100, 100)
     assert [done for _, done, _ in calls] == sorted(done for _, done, _ in calls)
-    assert find_standing(results)["points"] == {"above": ["weak"], "level": ["baby"], "below": []}
+    assert find_standing(results)["points"] == {"above": ["random"], "level": ["baby"], "below": []}
     show_ladder(to_dict(results), Console())
-    assert "points: above weak; level with baby" in capsys.readouterr().out
+    assert "points: above random; level with baby" in capsys.readouterr().out
     assert find_standing(climb(BabyAgent(), None, 4, 0, rungs=rungs))["wins"] is None
     with pytest.raises(ValueError, match="num_deals takes"):
         climb(BabyAgent(), None, 1, 0, rungs=rungs)
@@ -280,11 +277,21 @@ def test_the_ladder_on_a_few_deals(capsys):
 
 def test_the_ladder_is_the_known_one_and_slow_rungs_play_less(capsys):
     assert [rung.name for rung in LADDER][:2] == ["random", "passive"]
-    assert [rung.make(None).name for rung in LADDER[-2:]] == ["trained", "search:trained"]
-    assert LADDER[-3].make(None).num_worlds == 100
+    assert [rung.name for rung in LADDER[-2:]] == ["trained", "search:trained"]
     assert main(["ladder", "alphonso", "--deals", "20", "--matches", "0", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["agent"] == "alphonso"
     assert [one["opponent"] for one in found["rungs"]] == [rung.name for rung in LADDER]
     assert found["rungs"][-1]["deals"] < found["rungs"][0]["deals"] == 20
     assert found["standing"]["points"]["above"][0] == "random"
+    assert found["left_out"] == []
+
+
+def test_rungs_trained_for_other_rules_are_left_out_by_name(capsys, monkeypatch):
+    monkeypatch.setattr("agents.arena.ladder.LADDER", (LADDER[0], *LADDER[-2:]))
+    rules = Rules(target=11)
+    found = to_dict(climb(BabyAgent(), rules, 4, 0, rungs=(LADDER[0], *LADDER[-2:])))
+    assert [one["opponent"] for one in found["rungs"]] == ["random"]
+    assert found["left_out"] == ["trained", "search:trained"]
+    show_ladder(found, Console())
+    assert "left out, for they were trained for other rules: trained, search:trained" in capsys.readouterr().out

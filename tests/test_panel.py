@@ -27,7 +27,7 @@ def watch(is_terminal: bool) -> str:
     with panel:
         panel.print("resumed at 0 decisions")
         panel.advance(100, FACTS)
-        panel.show_margins(results, {"baby": [0.5, 0.02], "step 2,000,000": [0.125, 0.01]})
+        panel.show_margins(results, {"baby": [0.5, 0.02], "step 2,000,000": [0.125, 0.01]}, "points a hand")
         panel.advance(200, FACTS)
         panel.advance(300, FACTS)
     show_results(results, panel.console)
@@ -53,7 +53,7 @@ def test_a_terminal_shows_where_time_goes_and_what_is_lost_and_won():
     for part in (
         "engine 20%, inference 30%, update 50%",
         "policy -0.0125, value 0.2500, entropy 0.5000, KL 0.0040",
-        "step 2,000,000 +0.12 ± 0.01, baby +0.50 ± 0.02",  # the hardest first
+        "points a hand: step 2,000,000 +0.12 ± 0.01, baby +0.50 ± 0.02",  # the hardest first
     ):
         assert part in shown, part
 

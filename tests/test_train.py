@@ -107,12 +107,14 @@ def test_a_run_that_ended_ends_again_as_it_did(tmp_path, config_path):
 
 def test_the_history_of_a_pool_can_be_read_as_a_table():
     pools = {"baby": [0.5, 0.02]}, {"baby": [0.25, 0.01], "step 2,000,000": [-0.125, 0.03]}
-    text = list_pool_history([{"steps": 10 * number, "pool": pool} for number, pool in enumerate(pools, 1)])
+    text = list_pool_history(
+        [{"steps": 10 * number, "pool": pool} for number, pool in enumerate(pools, 1)], "points a hand"
+    )
     assert list(csv.reader(io.StringIO(text))) == [
-        ["steps", "member", "margin", "half_width"],
-        ["10", "baby", "0.5000", "0.0200"],
-        ["20", "baby", "0.2500", "0.0100"],
-        ["20", "step 2,000,000", "-0.1250", "0.0300"],
+        ["steps", "member", "margin", "half_width", "unit"],
+        ["10", "baby", "0.5000", "0.0200", "points a hand"],
+        ["20", "baby", "0.2500", "0.0100", "points a hand"],
+        ["20", "step 2,000,000", "-0.1250", "0.0300", "points a hand"],
     ]
 
 

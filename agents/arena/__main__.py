@@ -44,7 +44,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--until-clear",
         action="store_true",
         help="look at a 16th, an 8th, a quarter and a half of the deals (at 100 or more) and stop once the interval, "
-        "which is wider for that, leaves out 0",
+        "which is wider for that, leaves out 0; matches are all played",
     )
     match.add_argument(
         "--critic",
@@ -90,8 +90,10 @@ def describe_verdict(result: Result) -> str:
     if result.low is not None and result.high is not None:
         if result.low > 0 or result.high < 0:
             parts.append("scores more" if result.low > 0 else "scores less")
-        elif result.deals_needed is None:
+        elif result.low == result.high == 0:
             parts.append("scores the same")
+        elif result.deals_needed is None:
+            parts.append("no difference in points shown")
         else:
             parts.append(
                 f"no difference in points shown (about {result.deals_needed:,} deals would, if this one is real)"

@@ -105,7 +105,8 @@ class SavedChunks:
         content = self.path.read_bytes() if self.path.exists() else b""
         whole = content[: content.rfind(b"\n") + 1]
         if whole:
-            self._read(whole.splitlines(), key)
+            is_same = self._read(whole.splitlines(), key)
+            whole = whole if is_same else b""
         elif not head.startswith(content):
             raise ValueError(f"{self.path} is no saved measurement: give another file")
         with open(self.path, "ab") as file:
@@ -113,7 +114,8 @@ class SavedChunks:
         if not whole:
             self._append(head)
 
-    def _read(self, lines: list[bytes], key: dict[str, Any]) -> None:
+    def _read(self, lines: list[bytes], key: dict[str, Any]) -> bool:
+        """Take in what is kept; returns whether it is of this measurement, or of another one that nothing came of."""
         try:
             head = json.loads(lines[0])
             if head["format"] != FORMAT or head["version"] != VERSION:
@@ -121,6 +123,8 @@ class SavedChunks:
             there = head["key"]
         except (ValueError, KeyError, TypeError):
             raise ValueError(f"{self.path} is no saved measurement of format {VERSION}: give another file") from None
+        if there != key and len(lines) == 1:
+            return False
         if there != key:
             different = ", ".join(_list_differences(there, key))
             raise ValueError(f"{self.path} holds another measurement: {different}; give another file")
@@ -130,6 +134,7 @@ class SavedChunks:
                 self._remember(word, low, high, tuple(map(_unpack, part)))
             except (ValueError, TypeError, AttributeError, binascii.Error) as error:
                 raise ValueError(f"{self.path}, line {number} is damaged: {error}") from None
+        return True
 
     def _remember(self, word: str, low: int, high: int, part: Part) -> None:
         chunks = self._chunks.setdefault(word, [])

@@ -2,10 +2,10 @@
 
 import argparse
 import dataclasses
-from pathlib import Path
 from typing import Any
 
 from agents.arena.chunks import Report
+from agents.arena.pools import check_output
 from pitch_env.rules import LOW_POINTS, Rules
 
 Found = tuple[str, dict[str, Any], list[tuple[str, str]]]
@@ -74,17 +74,18 @@ def find_scenarios(options: argparse.Namespace, report: Report | None) -> Found:
 
 def find_exploit(options: argparse.Namespace, report: Report | None) -> Found:
     """What a best response gains."""
-    from agents import load
+    from agents import TRAINED, load
     from agents.arena.exploit import exploit, list_rows
     from agents.policy import write_policy
 
-    if options.response is not None and not Path(options.response).parent.is_dir():  # told now, not after the training
-        raise FileNotFoundError(f"there is no folder {Path(options.response).parent} to write the response in")
-    agent = load(options.agent, is_greedy=False if options.draw else None)
-    agent.name = options.agent
-    rules = agent.rules or Rules()
+    if options.response is not None:
+        check_output(options.response)
     names = [name for _, name, _ in _RULES] + ["teams", "low_point"]
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    kind = Rules(**given) if options.agent.removeprefix("search:") == TRAINED else None  # there is one for each table
+    agent = load(options.agent, kind, is_greedy=False if options.draw else None)
+    agent.name = options.agent
+    rules = agent.rules or Rules()
     result, response = exploit(
         agent,
         dataclasses.replace(rules, **given),

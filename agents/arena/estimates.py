@@ -42,9 +42,14 @@ def estimate_share(shares: np.ndarray) -> tuple[float, float, float]:
     return mean, max(0.0, mean - half), min(1.0, mean + half)
 
 
-def count_deals_needed(margins: np.ndarray) -> int | None:
-    """How many deals make the half-width smaller than the margin, judged by the margins of some, (n,) with n >= 2."""
-    margin, spread = abs(float(margins.mean())), float(margins.std(ddof=1))
+def count_deals_needed(margins: np.ndarray, wider: float = 1.0) -> int | None:
+    """How many deals make the half-width smaller than the margin, judged by the margins of some, (n,) with n >= 2.
+
+    Args:
+        margins: of the deals played.
+        wider: how many times as wide as usual the interval is.
+    """
+    margin, spread = abs(float(margins.mean())), wider * float(margins.std(ddof=1))
     if margin < NO_MARGIN:
         return None
     needed = max(2, int((Z * spread / margin) ** 2))  # by the normal distribution, just below

@@ -153,7 +153,12 @@ def ask(agent: Agent, tree: Tree, num_samples: int = NUM_SAMPLES) -> tuple[np.nd
 
     It is for a network and for agents that draw nothing. Others are asked `num_samples` times at each information set,
     and NashConv comes out too high by the chance in that.
+
+    Raises:
+        ValueError: if it is to be asked less than once, or a policy was trained for another deck.
     """
+    if num_samples < 1:
+        raise ValueError(f"samples takes a whole number from 1 up, not {num_samples!r}")
     from agents.policy import PolicyAgent
     from agents.random_bots import RandomAgent
 

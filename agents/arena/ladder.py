@@ -1,10 +1,10 @@
 """The ladder: one agent against a fixed row of opponents, from chance to search, in about a minute."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents import TRAINED, load
+from agents import TRAINED, has_trained, load
 from agents.arena.chunks import Report, SavedChunks
 from agents.arena.match import CHUNK_TABLES, Result, play_duplicate
 from agents.base import Agent
@@ -16,53 +16,35 @@ class Rung:
     """An opponent.
 
     Attributes:
-        name: what it is called.
-        make: makes it, for some rules.
+        name: of the agent.
         deal_share: share of the deals asked for that are played, as it is slow.
         match_share: the same of matches.
         chunk_tables: tables played at a time, fewer for a slow one so that progress shows and threads share alike.
     """
 
     name: str
-    make: Callable[[Rules | None], Agent]
     deal_share: float = 1.0
     match_share: float = 1.0
     chunk_tables: int = CHUNK_TABLES
 
-
-def _search(num_worlds: int, deal_share: float, match_share: float) -> Rung:
-    def make(_: Rules | None) -> Agent:
-        from agents.search.pimc import PimcAgent
-
-        return PimcAgent(num_worlds=num_worlds, num_bid_worlds=num_worlds)
-
-    return Rung(f"pimc-{num_worlds}", make, deal_share, match_share, chunk_tables=16)
-
-
-def _named(name: str) -> Rung:
-    return Rung(name, lambda rules: load(name, rules))
+    def fits(self, rules: Rules) -> bool:
+        """Whether it plays these rules: trained policies play those they were trained for."""
+        return not self.name.endswith(TRAINED) or has_trained(rules)
 
 
 LADDER = (
-    _named("random"),
-    _named("passive"),
-    _named("baby"),
-    _named("alphonso"),
-    _named("trickster"),
-    _named("trickster+0.5"),
-    _named("trickster+1"),
-    _search(10, 0.075, 0.1),
-    _search(100, 0.01, 0.02),
-    _named(TRAINED),
-    Rung(f"search:{TRAINED}", lambda rules: load(f"search:{TRAINED}", rules), 0.02, 0.02, chunk_tables=16),
+    Rung("random"),
+    Rung("passive"),
+    Rung("baby"),
+    Rung("alphonso"),
+    Rung("trickster"),
+    Rung("trickster+0.5"),
+    Rung("trickster+1"),
+    Rung("pimc-10", 0.075, 0.1, chunk_tables=16),
+    Rung("pimc-100", 0.01, 0.02, chunk_tables=16),
+    Rung(TRAINED),
+    Rung(f"search:{TRAINED}", 0.02, 0.02, chunk_tables=16),
 )
-
-
-def _make(rung: Rung, rules: Rules | None) -> Agent | None:
-    try:
-        return rung.make(rules)
-    except ValueError:  # a policy, and there is none for these rules
-        return None
 
 
 def climb(
@@ -80,11 +62,11 @@ def climb(
 ) -> list[Result]:
     """Measure an agent among copies of each rung; arguments and errors as `play_duplicate`.
 
-    A policy trained for other rules is left out. Slow rungs get their share of the deals and matches, at least two.
+    Policies trained for other rules are left out. Slow rungs get their share of the deals and matches, at least two.
     `report` is called as ("percent", done, 100).
     """
     results = []
-    made = [(rung, opponent) for rung in rungs if (opponent := _make(rung, rules)) is not None]
+    made = [(rung, load(rung.name, rules)) for rung in rungs if rung.fits(rules or Rules())]
     for index, (rung, opponent) in enumerate(made):
         deals, matches = (
             max(2, round(number * share)) if number > 1 else number
@@ -140,9 +122,12 @@ def find_standing(results: Sequence[Result]) -> dict[str, dict[str, list[str]] |
 
 
 def to_dict(results: Sequence[Result]) -> dict[str, Any]:
-    """A climb, JSON-ready: `agent`, `rungs` (each as `Result.to_dict`) and `standing`."""
+    """A climb of the whole ladder, JSON-ready: `agent`, `rungs` (each as `Result.to_dict`), those `left_out`, and
+    `standing`."""
+    met = {one.opponent for one in results}
     return {
         "agent": results[0].challenger,
+        "left_out": [rung.name for rung in LADDER if rung.name not in met],
         "rungs": [one.to_dict() for one in results],
         "standing": find_standing(results),
     }

@@ -181,6 +181,7 @@ class _Duplicate:
         ahead, counts = np.zeros((0, num_sides), np.int16), np.zeros(10, np.int64)
         margins = np.zeros(0)
         margin = half = 0.0
+        factor = 1.0
         number = 0
         for look, factor in zip(looks, wider, strict=True):
             number += 1
@@ -197,7 +198,7 @@ class _Duplicate:
             "low": margin - half,
             "high": margin + half,
             "deals": len(margins),
-            "deals_needed": count_deals_needed(margins),
+            "deals_needed": count_deals_needed(margins, factor),
             "contracts": tuple(count / (len(margins) * num_sides) for count in won[1:]),
             "made_rate": sum(made) / sum(won) if sum(won) else None,
             "variance_ratio": compare_variances(ahead / (num_sides - 1)),

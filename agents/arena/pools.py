@@ -64,12 +64,21 @@ def add_ladder(commands: Any) -> None:
     parser = commands.add_parser(
         "ladder",
         help="measure an agent against a row of known opponents",
-        description="Measure an agent among copies of each rung, from chance to search, in about a minute. Slow rungs "
-        "get fewer deals and matches.",
+        description="Measure an agent among copies of each rung, from chance to search, in about a minute if it "
+        "decides fast. Slow rungs get fewer deals and matches; for a slow agent lower --deals and --matches.",
     )
     parser.add_argument("agent", metavar="AGENT", help="an agent's name or the path of a policy")
     add_measuring(parser, deals=4000, matches=400, threads=2)
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+
+
+def check_output(file: str) -> None:
+    """Tell now, and not after hours, that a file cannot be written."""
+    path = Path(file)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} in")
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: give the name of a file to write")
 
 
 def use_one_thread() -> None:
@@ -95,9 +104,8 @@ def find_league(options: argparse.Namespace, report: Report | None) -> dict[str,
     from agents.arena.page import render_page
 
     files = {word: getattr(options, word) for word in ("json", "html") if getattr(options, word) not in (None, "-")}
-    for path in map(Path, files.values()):
-        if not path.parent.is_dir():  # told now, not after the games
-            raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} in")
+    for file in files.values():
+        check_output(file)
     rules = read_rules(options)
     agents = load_all(options.agents, rules)
     counts = options.deals, options.matches, options.seed

@@ -205,7 +205,7 @@ def read_scenario(values: dict[str, Any]) -> Scenario:
                 raise ValueError(f"{action_name(action)} is not legal")
         if not best or best & bad or legal.bit_count() <= len(best):
             raise ValueError("best takes some, but not all, of the legal actions, and none that is bad")
-    except (KeyError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError) as error:
         raise ValueError(f"{name}: {error}") from None
     theme, why = str(values["theme"]).strip(), str(values["why"]).strip()
     return Scenario(str(name).strip(), theme, why, rules, view, best, bad, values.get("judgement", False))

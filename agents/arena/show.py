@@ -117,6 +117,8 @@ def show_ladder(found: dict[str, Any], console: Console) -> None:
     title = f"{found['agent']} among copies of each rung; an equal wins {results[0].equal_share:.1%}"
     header = ["rung", "points a hand (95 %)", "", "matches won (95 %)", "", "deals", "matches"]
     show_table(title, header, rows, console)
+    if found["left_out"]:
+        console.print(f"left out, for they were trained for other rules: {', '.join(found['left_out'])}", markup=False)
     for word, standing in found["standing"].items():
         if standing is not None:
             parts = [

@@ -1,6 +1,7 @@
 """The configuration of a training run: typed fields, YAML files, command-line flags."""
 
 import argparse
+import contextlib
 import dataclasses
 import difflib
 import typing
@@ -140,12 +141,16 @@ class Config:
                 hint = f"; {near[0]!r} is meant?" if near else f"; known are {', '.join(known)}"
                 raise ValueError(f"the configuration has no key {key!r}{hint}")
         values = dict(values)
-        rules = values.get("rules")
+        rules = values.pop("rules", None)
         if rules is not None and not isinstance(rules, Rules):
             if not isinstance(rules, dict):
                 raise ValueError(f"rules takes fields of Rules, not {rules!r}")
-            values["rules"] = Rules.from_dict(rules)
-        return cls(**values)
+            rules = Rules.from_dict(rules)
+        for item in dataclasses.fields(cls):
+            if item.type is float and isinstance(values.get(item.name), str):
+                with contextlib.suppress(ValueError):  # YAML takes 1e-3, without a dot, for a text
+                    values[item.name] = float(values[item.name])
+        return cls(**values) if rules is None else cls(rules=rules, **values)
 
     @classmethod
     def read(cls, path: str | Path, overrides: dict[str, Any] | None = None) -> "Config":
@@ -158,13 +163,12 @@ class Config:
             FileNotFoundError: if there is no such file.
         """
         values = _read_values(Path(path))
+        changes: dict[str, Any] = {}
         for key, value in (overrides or {}).items():
-            if key.startswith("rules."):
-                values.setdefault("rules", {})
-                values["rules"][key.removeprefix("rules.")] = value
-            else:
-                values[key] = value
+            (changes if key.startswith("rules.") else values)[key.removeprefix("rules.")] = value
         try:
+            if changes:
+                values["rules"] = {**_read_rules(values.get("rules")), **changes}
             return cls.from_dict(values)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
@@ -199,7 +203,22 @@ def _read_values(path: Path) -> dict[str, Any]:
     below = _read_mapping(path.parent / str(name))
     if "base" in below:
         raise ValueError(f"{path}: base takes the name of a file without a base, and {name} has one")
+    if "rules" in below and "rules" in values:
+        values["rules"] = {**_read_rules(below["rules"]), **_read_rules(values["rules"])}
     return {**below, **values}
+
+
+def _read_rules(values: Any) -> dict[str, Any]:
+    if not isinstance(values, dict | None):
+        raise ValueError(f"rules takes fields of Rules, not {values!r}")
+    return values or {}
+
+
+def _parse_flag(text: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no YAML value, like 3, true, name or [1, 2]") from None
 
 
 def _check(item: dataclasses.Field, value: Any) -> None:
@@ -240,7 +259,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             f"--{item.name.replace('_', '-')}",
             dest=item.name,
-            type=yaml.safe_load,
+            type=_parse_flag,
             default=None,
             metavar=(typing.get_origin(kind) or typing.cast(type, kind)).__name__.upper(),
             help=f"{item.metadata['help']} (default {default})",
@@ -250,7 +269,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         group.add_argument(
             f"--rules.{item.name.replace('_', '-')}",
             dest=f"rules.{item.name}",
-            type=yaml.safe_load,
+            type=_parse_flag,
             default=None,
             metavar="VALUE",
             help=f"{item.metadata['help']} (default {item.default})",

@@ -87,6 +87,7 @@ class GainSizes:
         """The usual gains at scores, float32 (N, sides): roots of mean squares, all hands counting as one in each."""
         hands, squares = self.sums.numpy()
         usual = np.sqrt((squares + squares.sum() / max(hands.sum(), 1)) / (hands + 1))
+        usual[usual == 0] = 1  # nobody has gained anything yet
         return usual[self._find_cells(scores)].astype(np.float32)
 
 

@@ -276,6 +276,7 @@ class Learner:
         }
         rows_each = max(config.minibatch // config.shards, 1)
         num_parts = self.ranks.find_max(max(-(-len(batch) // rows_each) for batch in batches))
+        num_parts = max(1, min(num_parts, -self.ranks.find_max(-min(map(len, batches)))))  # no part is empty
         steps: list[dict[str, float]] = []
         for _ in range(config.epochs):
             orders = [

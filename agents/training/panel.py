@@ -119,15 +119,17 @@ class Panel:
         }
         return tuple(f"{name:<10}{text}" for name, text in lines.items() if text)
 
-    def show_margins(self, results: list[Result], members: dict[str, list[float]]) -> None:
-        """Keep the latest margins in view: points a hand above each opponent, and above the hardest of the pool."""
+    def show_margins(self, results: list[Result], members: dict[str, list[float]], unit: str) -> None:
+        """Keep the latest margins in view: points a hand above each opponent, and above the hardest of the pool in its
+        own unit."""
         self._margins = describe_margins(results)
         hardest = sorted(members.items(), key=lambda item: item[1][0])[:_SHOWN_MEMBERS]
-        self._pool = ", ".join(f"{name} {margin:+.2f} ± {half:.2f}" for name, (margin, half) in hardest)
+        shown = ", ".join(f"{name} {margin:+.2f} ± {half:.2f}" for name, (margin, half) in hardest)
+        self._pool = f"{unit}: {shown}" if shown else ""
         if self._progress is None:
             self.print(f"points a hand ahead of {self._margins}")
             if self._pool:
-                self.print(f"and of the pool's hardest, lately: {self._pool}")
+                self.print(f"and of the pool's hardest, lately, {self._pool}")
 
 
 def show_results(results: list[Result], console: Console) -> None:

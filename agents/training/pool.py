@@ -91,6 +91,11 @@ class Pool:
                 shard.seat_players[shard.seat_players == number] = 0
                 shard.seat_players[shard.seat_players > number] -= 1
 
+    @property
+    def unit(self) -> str:
+        """What margins are in, in words."""
+        return "share of matches" if self.is_by_match else "points a hand"
+
     def weigh(self) -> np.ndarray:
         """Probability of each member to be met: of bots and of snapshots, higher the less the learner beats it."""
         margins = np.array([member.margin for member in self.members])

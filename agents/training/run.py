@@ -95,14 +95,14 @@ def _wait_for_new_second(folder: Path) -> None:
         time.sleep(0.05)
 
 
-def list_pool_history(evaluations: list[dict[str, Any]]) -> str:
+def list_pool_history(evaluations: list[dict[str, Any]], unit: str) -> str:
     """Margins over every member of the pool over time as CSV: a fall is forgetting, or going in circles."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["steps", "member", "margin", "half_width"])
+    writer.writerow(["steps", "member", "margin", "half_width", "unit"])
     for evaluation in evaluations:
         for name, (margin, half) in evaluation["pool"].items():
-            writer.writerow([evaluation["steps"], name, f"{margin:.4f}", f"{half:.4f}"])
+            writer.writerow([evaluation["steps"], name, f"{margin:.4f}", f"{half:.4f}", unit])
     return text.getvalue()
 
 
@@ -251,8 +251,10 @@ class Run:
         self._evaluations = [*before, evaluation]
         if self.is_first and self.learner.pool.members:
             with self._guard_writing():
-                write_atomically(self.folder / POOL_FILE, list_pool_history(self._evaluations).encode())
-        self.panel.show_margins(results, evaluation["pool"])
+                write_atomically(
+                    self.folder / POOL_FILE, list_pool_history(self._evaluations, self.learner.pool.unit).encode()
+                )
+        self.panel.show_margins(results, evaluation["pool"], self.learner.pool.unit)
         return results
 
     def save(self) -> None:
