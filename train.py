@@ -44,7 +44,11 @@ def main(arguments: list[str] | None = None) -> int:
     except (ValueError, OSError, RuntimeError) as error:
         print(f"train.py: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as error:
+        from pitch_env.kernels import is_interrupt
+
+        if not is_interrupt(error):
+            raise
         print(
             "train.py: stopped; what was saved is whole, and --resume with --run-dir goes on from it", file=sys.stderr
         )

@@ -152,3 +152,11 @@ def scramble(z):
     z = (z ^ (z >> U64(30))) * U64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> U64(27))) * U64(0x94D049BB133111EB)
     return z ^ (z >> U64(31))
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether an error comes of Ctrl-C, which a kernel hides behind a SystemError if it is told of it on its way in."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, KeyboardInterrupt):
+        cause = cause.__cause__ or cause.__context__
+    return cause is not None

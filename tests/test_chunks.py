@@ -171,7 +171,7 @@ def test_a_damaged_line_is_named(tmp_path, line):
 
 
 def test_another_measurement_is_refused_by_name(tmp_path):
-    SavedChunks(tmp_path / "saved", KEY)
+    SavedChunks(tmp_path / "saved", KEY).add("deals", 0, 2, play_squares(0, 2))
     other = {"seed": 2, "rules": {"target": 11, "teams": False}}
     with pytest.raises(ValueError, match="seed 1 instead of 2, rules target 7 instead of 11; give another file"):
         SavedChunks(tmp_path / "saved", other)

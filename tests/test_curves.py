@@ -52,7 +52,7 @@ def test_margins(folder, capsys):
     assert "\n| PPO | 0.0" in shown
     assert "\n| Deep Monte Carlo | 0.0" in shown
     assert "over the same 6 deals" in shown
-    assert "--minutes 0.001 --points 2 --threads 1 --clock wall --seeds 0 1`" in shown
+    assert "--minutes 0.001 --points 2 --threads 1 --clock wall --algorithms ppo dmc --seeds 0 1`" in shown
     picture = (folder / "curves.svg").read_text("utf-8")
     assert "<svg" in picture
     assert "<dc:date>" not in picture

@@ -12,7 +12,7 @@ import pytest
 from numba import njit
 
 from pitch_env import engine, kernels
-from pitch_env.kernels import _CompileNotice, _source_stamp
+from pitch_env.kernels import _CompileNotice, _source_stamp, is_interrupt
 
 ROOT = Path(__file__).parents[1]
 
@@ -126,3 +126,11 @@ def test_compilations_of_others_are_not_announced(notice, capfd):
     notice.on_end(compile_event("somebody.else"))
     notice.on_end(SimpleNamespace(data=None))
     assert capfd.readouterr().err == ""
+
+
+def test_an_interrupt_is_known_behind_the_error_that_a_kernel_makes_of_it():
+    hidden = SystemError("returned a result with an exception set")
+    hidden.__cause__ = KeyboardInterrupt()
+    assert is_interrupt(hidden)
+    assert is_interrupt(KeyboardInterrupt())
+    assert not is_interrupt(SystemError())

@@ -25,6 +25,7 @@ from agents.arena.pools import (
     open_saved,
     read_rules,
 )
+from pitch_env.kernels import is_interrupt
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -301,7 +302,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as error:
+        if not is_interrupt(error):
+            raise
         print(f"interrupted{describe_way_on(options)}", file=sys.stderr)
         return 130
     return 0
