@@ -51,7 +51,7 @@ def new_random_equity(rules):
     """An equity of no sense, but one that tells scores apart."""
     generator, equity = torch.Generator().manual_seed(1), new_equity(rules).eval()
     for tensor in equity.state_dict().values():
-        tensor.copy_(torch.rand(tensor.shape, generator=generator))
+        tensor.copy_(torch.rand(tensor.shape, generator=generator) - 0.5)
     return equity
 
 
