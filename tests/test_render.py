@@ -246,7 +246,7 @@ def test_window_shows_and_closes(monkeypatch):
     started = time.perf_counter()
     window.show(table)
     window.show(table)
-    assert time.perf_counter() - started > 0.08
+    assert time.perf_counter() - started > 0.04  # one whole frame, however late the first came
     window.close()
     window.close()
     assert not pygame.display.get_init()
