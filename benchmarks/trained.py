@@ -73,8 +73,7 @@ def main(arguments: list[str] | None = None) -> None:
         else:
             found[kind] = measure(rules, given.deals, given.matches, given.seed, given.threads)
         print(kind, *(f"{result.opponent} {result.match_share:.1%}" for result in found[kind]), flush=True)
-    (counts,) = {(one.deals, one.matches, one.seed) for results in found.values() for one in results}
-    deals, matches, seed = counts
+    ((deals, matches, seed),) = {(one.deals, one.matches, one.seed) for results in found.values() for one in results}
     text = tabulate(found) + (
         f"\n\n95 % intervals over {deals:,} deals and {matches:,} matches, all places, seed {seed}: "
         f"`python -m benchmarks.trained --deals {deals} --matches {matches} --seed {seed}`."

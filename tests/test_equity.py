@@ -126,12 +126,10 @@ def test_usual_gains_are_told_apart_by_the_own_need_and_the_least_of_the_others(
     sizes.learn(level, (0.1 * sign * [1, 1, 1]).astype(np.float32))
     sizes.learn(behind, (0.1 * sign * [2, 0.01, 1]).astype(np.float32))
     assert sizes.find(level[:1])[0] == pytest.approx([0.1, 0.1, 0.1], rel=1e-2)
-    assert sizes.find(behind[:1])[0] == pytest.approx(
-        [0.2, 0.0038, 0.1], rel=2e-2
-    )  # one hand of the mean size in 1,000
-    sizes.learn(
-        np.tile([3, 3, 0], (1000, 1)), np.full((1000, 3), 0.3, np.float32)
-    )  # a tie: each has the other beside it
+    # one hand of the mean size among 1,000
+    assert sizes.find(behind[:1])[0] == pytest.approx([0.2, 0.0038, 0.1], rel=2e-2)
+    # a tie: each has the other beside it
+    sizes.learn(np.tile([3, 3, 0], (1000, 1)), np.full((1000, 3), 0.3, np.float32))
     assert sizes.find(np.array([[0, 3, 3]]))[0] == pytest.approx([0.3, 0.3, 0.3], rel=2e-2)
 
 

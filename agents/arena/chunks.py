@@ -105,8 +105,7 @@ class SavedChunks:
         content = self.path.read_bytes() if self.path.exists() else b""
         whole = content[: content.rfind(b"\n") + 1]
         if whole:
-            is_same = self._read(whole.splitlines(), key)
-            whole = whole if is_same else b""
+            whole = whole if self._read(whole.splitlines(), key) else b""
         elif not head.startswith(content):
             raise ValueError(f"{self.path} is no saved measurement: give another file")
         with open(self.path, "ab") as file:
@@ -123,9 +122,9 @@ class SavedChunks:
             there = head["key"]
         except (ValueError, KeyError, TypeError):
             raise ValueError(f"{self.path} is no saved measurement of format {VERSION}: give another file") from None
-        if there != key and len(lines) == 1:
-            return False
         if there != key:
+            if len(lines) == 1:
+                return False
             different = ", ".join(_list_differences(there, key))
             raise ValueError(f"{self.path} holds another measurement: {different}; give another file")
         for number, line in enumerate(lines[1:], 2):

@@ -37,7 +37,6 @@ from agents.training.rollout import (
     Batch,
     NetworkPlayer,
     Shard,
-    reward_points,
     summarise_hands,
 )
 from pitch_env.cards import NUM_ACTIONS
@@ -211,11 +210,11 @@ class Learner:
         seats = np.arange(config.rules.num_players) % num_sides
         share = min(max(self.progress() - config.match_from, 0) / 0.2, 1.0)  # over a fifth of the run
         hands = []
-        for shard, (scores, dealers) in zip(self.shards, starts, strict=True):
+        for shard, batch, (scores, dealers) in zip(self.shards, batches, starts, strict=True):
             before, tables, kinds = scores[:, :num_sides], shard.tables, self.pool.list_kinds(shard)
             after = learner.equity.estimate_after(tables, kinds)
             gains = after - learner.equity.estimate(before, dealers, kinds)
-            gains += POINT_WORTH * reward_points(tables)[:, :num_sides]
+            gains += POINT_WORTH * batch.rewards.reshape(len(tables), -1)[:, :num_sides]
             deltas = tables["deltas"][:, :num_sides]
             hands.append(SettledHands(before, dealers, kinds, tables["pitcher"], deltas, after, gains))
         joined = SettledHands.join(hands, self.ranks.gather)
