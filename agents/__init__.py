@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agents.base import Agent
+from agents.options import read_options
 from pitch_env.rules import Rules
 
 if TYPE_CHECKING:
@@ -14,14 +15,16 @@ __all__ = ["Agent", "load", "names"]
 POLICY_SUFFIX = ".safetensors"
 TRAINED = "trained"  # the name of the policies that come with the package, one for each kind of table
 _TRAINED_FOLDER = Path(__file__).parent / TRAINED
+ISMCTS = "ismcts"
 _SEARCH = "search:"  # before the name of a policy: search on top of it
 
 
-def _makers() -> "dict[str, Callable[[], Agent]]":
+def _makers() -> "dict[str, Callable[[str], Agent]]":
+    """What makes each agent of a name, from the options behind it."""
     from agents.random_bots import PassiveRandomAgent, RandomAgent
     from agents.rule_bots import AlphonsoAgent, BabyAgent, TricksterAgent
 
-    return {
+    plain: dict[str, Callable[[], Agent]] = {
         "random": RandomAgent,
         "passive": PassiveRandomAgent,
         "baby": BabyAgent,
@@ -30,16 +33,30 @@ def _makers() -> "dict[str, Callable[[], Agent]]":
         "trickster+0.5": lambda: TricksterAgent(courage=0.5),
         "trickster+1": lambda: TricksterAgent(courage=1.0),
         "rules": lambda: TricksterAgent(courage=0.5),
-        "pimc": _make_pimc,
-        "pimc-10": lambda: _make_pimc(10),
-        "pimc-100": lambda: _make_pimc(100),
     }
+    return {**{name: _without_options(name, make) for name, make in plain.items()}, "pimc": _make_pimc}
 
 
-def _make_pimc(num_worlds: int = 64) -> Agent:
-    from agents.search.pimc import PimcAgent
+def _without_options(name: str, make: "Callable[[], Agent]") -> "Callable[[str], Agent]":
+    def make_plain(options: str) -> Agent:
+        read_options(name, options, {})
+        return make()
 
-    return PimcAgent(num_worlds, num_worlds)
+    return make_plain
+
+
+def _make_pimc(options: str) -> Agent:
+    from agents.search.pimc import new_pimc
+
+    return new_pimc(options)
+
+
+def _make_ismcts(options: str) -> Agent:
+    try:
+        from agents.open_spiel_bots import new_ismcts
+    except ModuleNotFoundError:
+        raise ValueError('ismcts needs OpenSpiel, which is not installed: pip install "open-spiel>=1.6"') from None
+    return new_ismcts(options)
 
 
 def _load_search(name: str, rules: Rules | None, is_greedy: bool | None) -> Agent:
@@ -54,7 +71,7 @@ def _load_search(name: str, rules: Rules | None, is_greedy: bool | None) -> Agen
 
 
 def names() -> list[str]:
-    """The names that `load` knows besides policy files."""
+    """The names that `load` knows besides policy files and `ISMCTS`, which needs another package."""
     return [*_makers(), TRAINED]
 
 
@@ -91,7 +108,8 @@ def load(name: str | Path, rules: Rules | None = None, is_greedy: bool | None = 
             a policy, search on top of it. ``trained`` is the policy that comes with the package for `rules`. Search
             plays to win the match if an ``equity.safetensors`` lies beside the policy, else for points;
             ``?worlds=64``, ``?seconds=0.5`` and ``?objective=points`` at the end of its name, several with a comma
-            between them, say how long it thinks and for what.
+            between them, say how long it thinks and for what. ``pimc`` takes the first two, and ``ismcts``, of
+            OpenSpiel, ``?simulations=500``.
         rules: if given, a policy trained for other rules is refused here instead of at its first decision.
         is_greedy: let a policy take its likeliest action, or draw one; None: as it was made for.
 
@@ -105,9 +123,10 @@ def load(name: str | Path, rules: Rules | None = None, is_greedy: bool | None = 
     text = str(name)
     if text.startswith(_SEARCH):
         return _load_search(text.removeprefix(_SEARCH), rules, is_greedy)
-    makers = _makers()
-    if text in makers:
-        agent = makers[text]()
+    makers = {**_makers(), ISMCTS: _make_ismcts}
+    head, _, options = text.partition("?")
+    if head in makers:
+        agent = makers[head](options)
         agent.name = text
         return agent
     path = _find_policy(text, rules)

@@ -18,10 +18,12 @@ class Agent(ABC):
     Attributes:
         name: shown in tables.
         rules: the only ones it plays, but for `max_hands`; None if it plays all.
+        cost: of a decision, roughly, in decisions of a bot or policy. A ladder plays fewer deals with who costs more.
     """
 
     name: str = "agent"
     rules: Rules | None = None
+    cost: float = 1.0
 
     def __init__(self, seed: int | None = None) -> None:
         self._stream = np.random.default_rng(seed)

@@ -13,9 +13,12 @@ import pyspiel
 from open_spiel.python.algorithms import ismcts, mcts
 
 from agents.base import Agent
+from agents.options import read_options
 from pitch_env.open_spiel import PitchGame, PitchState, load_game, state_of_view
 from pitch_env.table import read_rules
 
+NUM_SIMULATIONS = 200  # of a search, for each decision
+_SIMULATION_COST = 5.0  # of a decision, for each
 BotMaker = Callable[[PitchGame, int], pyspiel.Bot]
 """Makes a bot for a game; the number is its seed."""
 
@@ -66,7 +69,7 @@ class BotAgent(Agent):
         return actions
 
 
-def make_ismcts(num_simulations: int = 200, exploration: float = 4.0) -> BotMaker:
+def make_ismcts(num_simulations: int = NUM_SIMULATIONS, exploration: float = 4.0) -> BotMaker:
     """OpenSpiel's information set Monte Carlo tree search with random rollouts.
 
     Args:
@@ -82,3 +85,18 @@ def make_ismcts(num_simulations: int = 200, exploration: float = 4.0) -> BotMake
         return bot
 
     return make
+
+
+def new_ismcts(options: str) -> BotAgent:
+    """OpenSpiel's search as an agent, as a text asks for it, such as "simulations=500"; empty for nothing.
+
+    Raises:
+        ValueError: for an option that is not known, or a value that it does not take.
+    """
+    given = read_options("ismcts", options, {"simulations": int})
+    num_simulations = given.get("simulations", NUM_SIMULATIONS)
+    if num_simulations < 1:
+        raise ValueError(f"simulations takes a whole number from 1 up, not {num_simulations}")
+    agent = BotAgent(make_ismcts(num_simulations), "ismcts")
+    agent.cost = _SIMULATION_COST * num_simulations
+    return agent

@@ -9,12 +9,10 @@ import os
 
 import agents
 from agents.arena import Result
-from agents.arena.ladder import LADDER, Rung, climb
+from agents.arena.ladder import LADDER, climb
 from agents.arena.pools import use_one_thread
 from benchmarks.report import write_between_marks, write_table
 from pitch_env import Rules
-
-_FAST = [rung.name for rung in LADDER if rung.deal_share == 1]
 
 
 def tabulate(found: dict[str, list[Result]]) -> str:
@@ -39,27 +37,33 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=1, help="fixes deals and agents (default %(default)s)")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads that share the tables")
     parser.add_argument("--write", metavar="FILE", help="put the tables between the marks in a Markdown file")
-    parser.add_argument("--against", nargs="+", metavar="RUNG", choices=_FAST, default=_FAST, help="default: all fast")
+    parser.add_argument("--against", nargs="+", metavar="RUNG", choices=LADDER, help="default: all that are fast")
     given = parser.parse_args(arguments)
     use_one_thread()
-    fast, found = [rung for rung in LADDER if rung.name in given.against], {}
-    for rung in LADDER:
-        counts = max(2, round(given.deals * rung.deal_share)), max(2, round(given.matches * rung.match_share))
-        rows = [Rung(one.name, chunk_tables=min(one.chunk_tables, rung.chunk_tables)) for one in fast]
-        agent = agents.load(rung.name)
-        found[rung.name] = climb(
-            agent, Rules(), *counts, given.seed, name=rung.name, num_threads=given.threads, rungs=rows
+    made = {rung: agents.load(rung) for rung in LADDER}
+    rungs = given.against or [rung for rung, agent in made.items() if agent.cost == 1]
+    found = {}
+    for rung, agent in made.items():
+        found[rung] = climb(
+            agent,
+            Rules(),
+            given.deals,
+            given.matches,
+            given.seed,
+            name=rung,
+            num_threads=given.threads,
+            rungs=rungs,
         )
-        print(rung.name, *(f"{one.opponent} {one.margin:+.2f}" for one in found[rung.name]), flush=True)
+        print(rung, *(f"{one.opponent} {one.margin:+.2f}" for one in found[rung]), flush=True)
     slow = ", ".join(
         f"{results[0].deals:,} and {results[0].matches:,} for `{name}`"
         for name, results in found.items()
-        if name not in _FAST
+        if made[name].cost > 1
     )
     text = tabulate(found) + (
         f"\n\n95 % intervals over {given.deals:,} deals and {given.matches:,} matches, all places, seed {given.seed} "
         f"({slow}): `python -m benchmarks.ladder --deals {given.deals} --matches {given.matches} --seed {given.seed} "
-        f"--against {' '.join(given.against)}`."
+        f"--against {' '.join(rungs)}`."
     )
     print(text)
     if given.write:

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from agents import load
 from agents.arena import play_duplicate
 from agents.arena.__main__ import main
 from agents.arena.estimates import estimate_mean
-from agents.arena.ladder import LADDER, Rung, climb, find_standing, to_dict
+from agents.arena.ladder import LADDER, climb, find_standing, to_dict
 from agents.arena.league import _Pool, play_league
 from agents.arena.match import derive_streams
 from agents.arena.page import find_ticks, render_page
@@ -260,10 +261,10 @@ def test_tables_on_a_terminal(capsys):
 
 
 def test_the_ladder_on_a_few_deals(capsys):
-    rungs = [Rung("baby"), Rung("random", deal_share=0.5, match_share=0.2)]
+    rungs = ["baby", "random"]
     calls = []
     results = climb(BabyAgent(), None, 60, 20, 1, rungs=rungs, report=lambda *call: calls.append(call))
-    assert [(one.opponent, one.deals, one.matches) for one in results] == [("baby", 60, 20), ("random", 30, 4)]
+    assert [(one.opponent, one.deals, one.matches) for one in results] == [("baby", 60, 20), ("random", 60, 20)]
     assert results[0] == play_duplicate(BabyAgent(), BabyAgent(), None, 60, 20, 1)
     assert calls[-1] == ("percent", 100, 100)
     assert [done for _, done, _ in calls] == sorted(done for _, done, _ in calls)
@@ -275,13 +276,25 @@ def test_the_ladder_on_a_few_deals(capsys):
         climb(BabyAgent(), None, 1, 0, rungs=rungs)
 
 
+def test_who_costs_more_plays_less():
+    dear = BabyAgent()
+    dear.cost = 4
+    (one,) = climb(dear, None, 60, 20, 1, rungs=["baby"])
+    assert (one.deals, one.matches) == (15, 10)
+    assert one == play_duplicate(BabyAgent(), BabyAgent(), None, 15, 10, 1)
+    costs = {name: load(name).cost for name in (*LADDER, "pimc?seconds=0.5", "search:trained?worlds=1000")}
+    assert [name for name, cost in costs.items() if cost == 1] == [*LADDER[:7], "trained"]
+    assert costs["pimc?worlds=10"] < costs["search:trained"] < costs["pimc?worlds=100"] < costs["pimc?seconds=0.5"]
+    assert costs["search:trained?worlds=1000"] > 5 * costs["search:trained"]
+
+
 def test_the_ladder_is_the_known_one_and_slow_rungs_play_less(capsys):
-    assert [rung.name for rung in LADDER][:2] == ["random", "passive"]
-    assert [rung.name for rung in LADDER[-2:]] == ["trained", "search:trained"]
+    assert LADDER[:2] == ("random", "passive")
+    assert LADDER[-2:] == ("trained", "search:trained")
     assert main(["ladder", "alphonso", "--deals", "20", "--matches", "0", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["agent"] == "alphonso"
-    assert [one["opponent"] for one in found["rungs"]] == [rung.name for rung in LADDER]
+    assert [one["opponent"] for one in found["rungs"]] == list(LADDER)
     assert found["rungs"][-1]["deals"] < found["rungs"][0]["deals"] == 20
     assert found["standing"]["points"]["above"][0] == "random"
     assert found["left_out"] == []

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from helpers import VARIANTS, actions_of, choose_sensibly, exchange_hidden, name_rules, play_some, play_states
 
+from agents import load
 from agents.arena import play_duplicate
 from agents.equity import new_equity
 from agents.rule_bots import BabyAgent, TricksterAgent
+from agents.search import budget, pimc
 from agents.search.belief import draw_hands, judge_hands_by_bot
 from agents.search.objective import find_margins
 from agents.search.pimc import PimcAgent, play_on, value_contracts
@@ -73,6 +75,50 @@ def test_a_batch_gives_what_each_view_gives_alone_and_seeds_matter():
     while lead["phase"][0] == AUCTION:
         apply(lead, 4)
     assert len({act(agent, lead, seed) for seed in range(20)}) > 1
+
+
+@pytest.mark.parametrize("agent", QUICK.values(), ids=QUICK)
+def test_turns_decided_together_are_decided_as_alone(agent):
+    tables = [table for table in play_states(Rules(num_players=2), 8, 1, choose_sensibly) if table["seat"][0] >= 0]
+    views, seeds = np.concatenate([look(table) for table in tables]), np.arange(len(tables), dtype=np.uint64)
+    assert agent.act(views, seeds).tolist() == [act(agent, table, seed) for seed, table in enumerate(tables)]
+
+
+def test_worlds_are_added_until_the_time_is_up(monkeypatch):
+    clock, sizes = [0.0], []
+    agent, table = PimcAgent(seconds=1.0), play_some(Rules(), 3, seed=1)
+    for module in (pimc, budget):
+        monkeypatch.setattr(module, "perf_counter", lambda: clock[0])
+    draw = agent.sample
+
+    def sample(view, seed, num_worlds):
+        clock[0] += 0.01 * num_worlds
+        sizes.append(num_worlds)
+        return draw(view, seed, num_worlds)
+
+    monkeypatch.setattr(agent, "sample", sample)
+    assert legal_mask(table) >> act(agent, table) & 1
+    assert sizes[:3] == [8, 8, 16]
+    assert 0.85 < clock[0] <= 1.0
+    agent.seconds = 0.001
+    del sizes[:]
+    act(agent, table)
+    assert sizes == [8]
+
+
+def test_a_name_says_how_long_it_thinks():
+    agent = load("pimc?worlds=3")
+    assert (agent.num_worlds, agent.num_bid_worlds, agent.seconds, agent.name) == (3, 3, None, "pimc?worlds=3")
+    assert load("pimc?seconds=0.25").seconds == 0.25
+    assert load("pimc").num_worlds == PimcAgent().num_worlds
+    with pytest.raises(ValueError, match="pimc takes worlds=WHOLE NUMBER, seconds=NUMBER, not 'worlds=many'"):
+        load("pimc?worlds=many")
+    with pytest.raises(ValueError, match="not 'hours=1'"):
+        load("pimc?worlds=4,hours=1")
+    with pytest.raises(ValueError, match="num_worlds takes a whole number from 1 up, not 0"):
+        load("pimc?worlds=0")
+    with pytest.raises(ValueError, match="baby takes no options, not 'worlds=4'"):
+        load("baby?worlds=4")
 
 
 def set_table(hands, said, **changes):
@@ -180,6 +226,8 @@ def test_misuse_is_told():
         PimcAgent(0)
     with pytest.raises(ValueError, match="num_bid_worlds takes"):
         PimcAgent(num_bid_worlds=2.5)
+    with pytest.raises(ValueError, match="seconds takes a number above 0, or None, not 0"):
+        PimcAgent(seconds=0)
     with pytest.raises(ValueError, match="method takes one of two_sided, max_n"):
         PimcAgent(method="magic")
     with pytest.raises(ValueError, match="contracts takes one of played, solved"):

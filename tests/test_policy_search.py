@@ -14,7 +14,7 @@ from agents.arena.scenarios import ask, read_scenarios
 from agents.encoding import encode_views
 from agents.equity import EQUITY_FILE, new_equity, write_equity
 from agents.policy import PolicyAgent, PolicySpec, write_policy
-from agents.search import policy_search
+from agents.search import budget, policy_search
 from agents.search.belief import count_effective, draw_hands, judge_hands, sample_likely_worlds, temper
 from agents.search.objective import find_margins, value_hands
 from agents.search.playout import derive_streams, play_out
@@ -62,7 +62,9 @@ def new_agent(rules, **changes):
 def new_kind(rules, kind, monkeypatch):
     """An agent that plays for points, for the match, or by a clock that goes on a second at each look."""
     if kind == "time":
-        monkeypatch.setattr(policy_search, "perf_counter", itertools.count().__next__)
+        clock = itertools.count()
+        for module in (policy_search, budget):
+            monkeypatch.setattr(module, "perf_counter", clock.__next__)
         return new_agent(rules, seconds=9.0)
     return new_agent(rules, equity=new_random_equity(rules) if kind == "match" else None)
 
@@ -250,7 +252,7 @@ def test_a_contract_is_taken_from_a_side_that_would_win_the_match_with_it():
 
 def test_worlds_are_added_until_the_time_is_up(monkeypatch):
     agent, view, clock = new_agent(Rules(), num_candidates=128), look(play_some(Rules(), 3, seed=1)), [0.0]
-    monkeypatch.setattr(policy_search, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(budget, "perf_counter", lambda: clock[0])
     seeds, found = np.array([2], np.uint64), {}
     for end in (0.001, 1.0, 2.0):
         clock[0], found[end] = 0.0, []
@@ -347,7 +349,7 @@ def test_options_that_are_not_known_are_told(option, tmp_path):
     policy = new_policy(TINY)
     write_policy(tmp_path / "mine.safetensors", policy.spec, policy.network.state_dict())
     with pytest.raises(
-        ValueError, match=r"search takes worlds=NUMBER, seconds=NUMBER and objective=points\|match, not"
+        ValueError, match=r"search takes worlds=WHOLE NUMBER, seconds=NUMBER, objective=points\|match, not"
     ):
         agents.load(f"search:{tmp_path / 'mine.safetensors'}?{option}")
 

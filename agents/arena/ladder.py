@@ -1,7 +1,6 @@
 """The ladder: one agent against a fixed row of opponents, from chance to search, in about a minute."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from agents import TRAINED, has_trained, load
@@ -10,41 +9,31 @@ from agents.arena.match import CHUNK_TABLES, Result, play_duplicate
 from agents.base import Agent
 from pitch_env.rules import Rules
 
-
-@dataclass(frozen=True)
-class Rung:
-    """An opponent.
-
-    Attributes:
-        name: of the agent.
-        deal_share: share of the deals asked for that are played, as it is slow.
-        match_share: the same of matches.
-        chunk_tables: tables played at a time, fewer for a slow one so that progress shows and threads share alike.
-    """
-
-    name: str
-    deal_share: float = 1.0
-    match_share: float = 1.0
-    chunk_tables: int = CHUNK_TABLES
-
-    def fits(self, rules: Rules) -> bool:
-        """Whether it plays these rules: trained policies play those they were trained for."""
-        return not self.name.endswith(TRAINED) or has_trained(rules)
-
-
 LADDER = (
-    Rung("random"),
-    Rung("passive"),
-    Rung("baby"),
-    Rung("alphonso"),
-    Rung("trickster"),
-    Rung("trickster+0.5"),
-    Rung("trickster+1"),
-    Rung("pimc-10", 0.075, 0.1, chunk_tables=16),
-    Rung("pimc-100", 0.01, 0.02, chunk_tables=16),
-    Rung(TRAINED),
-    Rung(f"search:{TRAINED}", 0.02, 0.02, chunk_tables=16),
+    "random",
+    "passive",
+    "baby",
+    "alphonso",
+    "trickster",
+    "trickster+0.5",
+    "trickster+1",
+    "pimc?worlds=10",
+    "pimc?worlds=100",
+    TRAINED,
+    f"search:{TRAINED}",
 )
+_LEAST = 10  # deals and matches that the dearest agents play, if as many are asked for
+_CHUNK_OF_DEAR = 16  # tables of a dear agent at a time, so that progress shows and threads share alike
+
+
+def fits(name: str, rules: Rules) -> bool:
+    """Whether a rung plays these rules: trained policies play those they were trained for."""
+    return not name.endswith(TRAINED) or has_trained(rules)
+
+
+def count_afforded(number: int, *played_by: Agent) -> int:
+    """How many of a number of deals or matches are played when the dearest of some agents is in them."""
+    return max(min(number, _LEAST), round(number / max(agent.cost for agent in played_by)))
 
 
 def climb(
@@ -56,22 +45,20 @@ def climb(
     *,
     name: str | None = None,
     num_threads: int = 1,
-    rungs: Sequence[Rung] = LADDER,
+    rungs: Sequence[str] = LADDER,
     report: Report | None = None,
     saved: SavedChunks | None = None,
 ) -> list[Result]:
     """Measure an agent among copies of each rung; arguments and errors as `play_duplicate`.
 
-    Policies trained for other rules are left out. Slow rungs get their share of the deals and matches, at least two.
+    Policies trained for other rules are left out. As many deals and matches are played as asked for where both decide
+    fast, and fewer by what a decision of the dearer one costs, at least ten.
     `report` is called as ("percent", done, 100).
     """
     results = []
-    made = [(rung, load(rung.name, rules)) for rung in rungs if rung.fits(rules or Rules())]
+    made = [(rung, load(rung, rules)) for rung in rungs if fits(rung, rules or Rules())]
     for index, (rung, opponent) in enumerate(made):
-        deals, matches = (
-            max(2, round(number * share)) if number > 1 else number
-            for number, share in ((num_deals, rung.deal_share), (num_matches, rung.match_share))
-        )
+        deals, matches = (count_afforded(number, agent, opponent) for number in (num_deals, num_matches))
 
         def tell(word: str, done: int, total: int, before: int = index, both: bool = bool(deals and matches)) -> None:
             part = done / total
@@ -88,11 +75,11 @@ def climb(
                 deals,
                 matches,
                 seed,
-                names=(name or agent.name, rung.name),
-                chunk_tables=rung.chunk_tables,
+                names=(name or agent.name, rung),
+                chunk_tables=_CHUNK_OF_DEAR if max(agent.cost, opponent.cost) > 1 else CHUNK_TABLES,
                 num_threads=num_threads,
                 report=tell,
-                saved=saved and saved.under(rung.name),
+                saved=saved and saved.under(rung),
             )
         )
     return results
@@ -127,7 +114,7 @@ def to_dict(results: Sequence[Result]) -> dict[str, Any]:
     met = {one.opponent for one in results}
     return {
         "agent": results[0].challenger,
-        "left_out": [rung.name for rung in LADDER if rung.name not in met],
+        "left_out": [rung for rung in LADDER if rung not in met],
         "rungs": [one.to_dict() for one in results],
         "standing": find_standing(results),
     }

@@ -5,14 +5,20 @@ best on average. Its known faults are that it counts on seeing the hidden cards 
 bids and plays (Frank and Basin 1998). Against the second, deals are weighed by how a rule-based bot would have bid.
 """
 
+from dataclasses import dataclass
+from itertools import compress
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from agents.base import Agent
+from agents.options import read_options
 from agents.rule_bots import TricksterAgent
 from agents.search.belief import draw_hands, judge_hands_by_bot, sample_likely_worlds, temper
+from agents.search.budget import check_seconds, cost_of, plan_rounds
 from agents.search.objective import value_hands
+from agents.search.playout import derive_streams
 from agents.search.solver import choose_card, solve_many, solve_max_n_many
 from agents.search.worlds import sample_worlds
 from pitch_env.cards import CARD_ACTION, JACK, MAX_BID, NUM_ACTIONS, NUM_CARDS, NUM_RANKS
@@ -30,6 +36,8 @@ _MOST_SOLVED = 25  # cards held that a search takes milliseconds for: from the f
 _MOST_MAX_N = 16  # the same of max^n, which cuts less
 _FULL_FROM = 4  # cards a seat when all worlds are solved; one card more halves their number
 _FEWEST = 4
+_VIEWS = 32  # decided at a time
+_FIRST_ROUND = 8  # worlds, when time is the budget
 _NUM_CANDIDATES = 256  # hands of each other seat that are judged
 _LEAST_EFFECTIVE = 32  # of them, below which weights are tempered
 _NOISE = 0.2  # how often others are taken to act at random, and not as the bot does
@@ -55,6 +63,21 @@ def list_legal(view: np.ndarray) -> list[int]:
     return [action for action in range(NUM_ACTIONS) if legal >> action & 1]
 
 
+@dataclass
+class Turn:
+    """A decision being made.
+
+    Attributes:
+        view: array of `TABLE`, (1,).
+        actions: what is legal; bids alone in the auction.
+        values: float64 (actions, worlds so far), what each was worth in each world.
+    """
+
+    view: np.ndarray
+    actions: list[int]
+    values: np.ndarray
+
+
 class PimcAgent(Agent):
     """Averages exact values over sampled deals; bids what is worth most when a rule-based bot goes on from there.
 
@@ -69,6 +92,8 @@ class PimcAgent(Agent):
         contracts: how an own contract is judged: "played" by the bot at all seats, or "solved" by best play against
             all others together. Solved ones cost more and bid worse: they meet no mistakes and see all cards.
         seed: of the decisions that are asked for one at a time, by calling the agent.
+        seconds: time for each decision in place of these numbers. Deals are then added in rounds until it is up, 8 at
+            least; their number, and so the decision, may differ from run to run.
         is_reading: whether deals are likelier in which the bot would have bid, and led first, as the others did; else
             all that fit are as likely.
         equity: values hands that the bot plays to their end by each side's chance to win the match; None: by points,
@@ -88,6 +113,7 @@ class PimcAgent(Agent):
         contracts: str = "played",
         seed: int | None = None,
         *,
+        seconds: float | None = None,
         is_reading: bool = True,
         equity: "Equity | None" = None,
     ) -> None:
@@ -100,20 +126,45 @@ class PimcAgent(Agent):
                 raise ValueError(f"{name} takes one of {', '.join(choices)}, not {choice!r}")
         if equity is not None and contracts == "solved":
             raise ValueError("contracts='solved' counts points and takes no equity; give contracts='played'")
-        self.num_worlds, self.num_bid_worlds = num_worlds, num_bid_worlds
+        check_seconds(seconds)
+        self.num_worlds, self.num_bid_worlds, self.seconds = num_worlds, num_bid_worlds, seconds
         self.method, self.contracts, self.is_reading, self.equity = method, contracts, is_reading, equity
+        self.cost = cost_of(seconds) if seconds else num_worlds
         self._bot = TricksterAgent(courage=0.5)
 
     def act(self, views: np.ndarray, seeds: np.ndarray) -> np.ndarray:
-        return np.array([self._act_once(views[i : i + 1], seeds[i]) for i in range(len(views))], np.int64)
+        if self.seconds is not None:  # the time is for one decision
+            return np.array([self._act_in_time(views[i : i + 1], seeds[i], self.seconds) for i in range(len(views))])
+        actions = np.empty(len(views), np.int64)
+        for low in range(0, len(views), _VIEWS):
+            places = range(low, min(low + _VIEWS, len(views)))
+            turns = [self._open_turn(views[place : place + 1]) for place in places]
+            is_open = [len(turn.actions) > 1 for turn in turns]
+            open_turns, open_seeds = list(compress(turns, is_open)), compress(seeds[low : low + _VIEWS], is_open)
+            self._add_worlds(open_turns, list(open_seeds), list(map(self._count_worlds, open_turns)))
+            actions[places] = list(map(self._choose, turns))
+        return actions
 
-    def _act_once(self, view: np.ndarray, seed: np.uint64) -> int:
-        legal = list_legal(view)
-        if len(legal) == 1:
-            return legal[0]
+    def _act_in_time(self, view: np.ndarray, seed: np.uint64, seconds: float) -> int:
+        end, turn = perf_counter() + seconds, self._open_turn(view)
+        if len(turn.actions) > 1:
+            for number, size in enumerate(plan_rounds(_FIRST_ROUND, end), 1):
+                luck = derive_streams(np.array([seed], np.uint64), number)[0, -1]
+                self._add_worlds([turn], [luck], [size])
+        return self._choose(turn)
+
+    def _open_turn(self, view: np.ndarray) -> Turn:
+        actions = list_legal(view)
         if view["phase"][0] == AUCTION:
-            return self._choose_bid(view, seed, [bid for bid in legal if bid < CARD_ACTION])
-        return self._choose_card(view, seed)
+            actions = [action for action in actions if action < CARD_ACTION] or actions
+        return Turn(view, actions, np.empty((len(actions), 0)))
+
+    def _count_worlds(self, turn: Turn) -> int:
+        t = turn.view[0]
+        if t["phase"] == AUCTION:
+            return self.num_bid_worlds
+        left = int(t["hand_size"]) - int(t["num_plays"]) // int(t["num_players"])
+        return max(min(_FEWEST, self.num_worlds), self.num_worlds >> max(0, left - _FULL_FROM))
 
     def sample(self, view: np.ndarray, seed: np.uint64, num_worlds: int) -> np.ndarray:
         """Worlds of a view, (1,), by what the agent reads into what the others did: array of `TABLE`, (num_worlds,)."""
@@ -125,47 +176,77 @@ class PimcAgent(Agent):
         weights = temper(np.ascontiguousarray(found.T[None]), _LEAST_EFFECTIVE)
         return sample_likely_worlds(view, num_worlds, seeds, hands, weights)[0]
 
-    def _choose_card(self, view: np.ndarray, seed: np.uint64) -> int:
-        seat = int(view["seat"][0])
-        left = int(view["hand_size"][0]) - int(view["num_plays"][0]) // int(view["num_players"][0])
-        num_worlds = max(min(_FEWEST, self.num_worlds), self.num_worlds >> max(0, left - _FULL_FROM))
-        values = self._value_cards(self.sample(view, seed, num_worlds), seat).mean(axis=0)
-        return CARD_ACTION + choose_card(values, int(view["trump"][0]))
+    def _add_worlds(self, turns: list[Turn], seeds: list[np.uint64], numbers: list[int]) -> None:
+        """Find what the actions of some turns are worth in so many more worlds of each."""
+        played = []
+        for turn, seed, num_worlds in zip(turns, seeds, numbers, strict=True):
+            worlds = self.sample(turn.view, seed, num_worlds)
+            if self._is_solved(turn.view[0]):
+                turn.values = np.concatenate([turn.values, self._solve(worlds, turn.actions)], axis=1)
+            else:
+                played.append((turn, worlds))
+        if played:
+            self._play_out(played)
 
-    def _value_cards(self, worlds: np.ndarray, seat: int) -> np.ndarray:
-        """What each card is worth to the seat to act in each world, (N, 52)."""
-        num_sides = int(worlds["num_sides"][0])
-        side, pitching = seat % num_sides, int(worlds["pitcher"][0]) % num_sides
-        held = int(worlds["num_players"][0]) * int(worlds["hand_size"][0]) - int(worlds["num_plays"][0])
-        if held > _MOST_SOLVED:
-            return self._play_cards_out(worlds, side, num_sides)
+    def _is_solved(self, t: np.void) -> bool:
+        held = int(t["num_players"]) * int(t["hand_size"]) - int(t["num_plays"])
+        return t["phase"] == PLAY and held <= _MOST_SOLVED
+
+    def _solve(self, worlds: np.ndarray, actions: list[int]) -> np.ndarray:
+        """Exact values of cards, (actions, worlds)."""
+        t = worlds[0]
+        num_sides = int(t["num_sides"])
+        side, pitching = int(t["seat"]) % num_sides, int(t["pitcher"]) % num_sides
+        held = int(t["num_players"]) * int(t["hand_size"]) - int(t["num_plays"])
         if self.method == "max_n" and held <= _MOST_MAX_N:
-            return solve_max_n_many(worlds)[:, :, side]
-        values = solve_many(worlds)
-        return values if side == pitching else -values
+            values = solve_max_n_many(worlds)[:, :, side]
+        else:
+            values = solve_many(worlds) if side == pitching else -solve_many(worlds)
+        return values[:, np.array(actions) - CARD_ACTION].T
 
-    def _play_cards_out(self, worlds: np.ndarray, side: int, num_sides: int) -> np.ndarray:
-        cards = [action - CARD_ACTION for action in list_legal(worlds[:1])]
-        tables = np.tile(worlds, len(cards))
-        _apply_each(tables, np.arange(len(tables)), CARD_ACTION + np.repeat(cards, len(worlds)))
-        play_on(tables, self._bot, (PLAY,))
-        values = np.full((len(worlds), NUM_CARDS), np.nan)
-        values[:, cards] = value_hands(tables, side, num_sides, self.equity).reshape(len(cards), -1).T
-        return values
-
-    def _choose_bid(self, view: np.ndarray, seed: np.uint64, bids: list[int]) -> int:
-        seat, num_sides = int(view["seat"][0]), int(view["num_sides"][0])
-        worlds = self.sample(view, seed, self.num_bid_worlds)
-        tables = np.tile(worlds, len(bids))
-        _apply_each(tables, np.arange(len(tables)), np.repeat(bids, len(worlds)))
+    def _play_out(self, played: list[tuple[Turn, np.ndarray]]) -> None:
+        """Let the bot play all actions of some turns out, each in some worlds, all together."""
+        parts = [np.tile(worlds, len(turn.actions)) for turn, worlds in played]
+        tables = np.concatenate(parts)
+        actions = [np.repeat(turn.actions, len(worlds)) for turn, worlds in played]
+        _apply_each(tables, np.arange(len(tables)), np.concatenate(actions))
         play_on(tables, self._bot, (AUCTION, PLAY))
-        values = value_hands(tables, seat % num_sides, num_sides, self.equity).reshape(len(bids), -1)
-        cards = int(view["num_players"][0]) * int(view["hand_size"][0])
-        if self.contracts == "solved" and cards <= _MOST_SOLVED:
-            is_own = tables["pitcher"].reshape(len(bids), -1) == seat
-            values = np.where(is_own, value_contracts(worlds, seat)[:, bids].T, values)
-        means = values.mean(axis=1)
-        return bids[int(np.argmax(means >= means.max() - _SAME))]  # of equals the lowest
+        ends = np.cumsum([len(part) for part in parts])
+        for (turn, worlds), part in zip(played, np.split(tables, ends[:-1]), strict=True):
+            t = turn.view[0]
+            num_sides = int(t["num_sides"])
+            values = value_hands(part, int(t["seat"]) % num_sides, num_sides, self.equity)
+            values = values.reshape(len(turn.actions), -1)
+            if self._is_contract_solved(t):
+                is_own = part["pitcher"].reshape(len(turn.actions), -1) == t["seat"]
+                values = np.where(is_own, value_contracts(worlds, int(t["seat"]))[:, turn.actions].T, values)
+            turn.values = np.concatenate([turn.values, values], axis=1)
+
+    def _is_contract_solved(self, t: np.void) -> bool:
+        cards = int(t["num_players"]) * int(t["hand_size"])
+        return self.contracts == "solved" and t["phase"] == AUCTION and cards <= _MOST_SOLVED
+
+    def _choose(self, turn: Turn) -> int:
+        if len(turn.actions) == 1:
+            return turn.actions[0]
+        means = turn.values.mean(axis=1)
+        if turn.view["phase"][0] == AUCTION:
+            return turn.actions[int(np.argmax(means >= means.max() - _SAME))]  # of equals the lowest
+        values = np.full(NUM_CARDS, np.nan)
+        values[np.array(turn.actions) - CARD_ACTION] = means
+        return CARD_ACTION + choose_card(values, int(turn.view["trump"][0]))
+
+
+def new_pimc(options: str) -> PimcAgent:
+    """PIMC as a text asks for it, such as "worlds=100" or "seconds=0.5"; empty for nothing.
+
+    Raises:
+        ValueError: for an option that is not known, or a value that it does not take.
+    """
+    given = read_options("pimc", options, {"worlds": int, "seconds": float})
+    if "worlds" in given:
+        given["num_worlds"] = given["num_bid_worlds"] = given.pop("worlds")
+    return PimcAgent(**given)
 
 
 def value_contracts(worlds: np.ndarray, seat: int) -> np.ndarray:

@@ -9,8 +9,6 @@ averages (PIMC) would throw away what the policy knows wherever the values are n
 A hand played out is worth its points, or with an equity the chance to win the match from there on.
 """
 
-import itertools
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,19 +21,21 @@ from agents.base import Agent
 from agents.encoding import encode_views
 from agents.equity import EQUITY_FILE, Equity, read_equity
 from agents.network import run_network
+from agents.options import choose_one, read_options
 from agents.policy import PolicyAgent, check_rules
 from agents.search.belief import draw_hands, judge_hands, sample_likely_worlds, temper
+from agents.search.budget import check_seconds, cost_of, plan_rounds
 from agents.search.objective import value_hands
 from agents.search.playout import apply_each, derive_streams, play_out, restore_all
 from pitch_env.cards import NUM_ACTIONS
 from pitch_env.kernels import ONE
 
 OBJECTIVES = ("points", "match")
+NUM_WORLDS = 128
+_WORLD_COST = 0.4  # of a decision, for each world
 _VIEWS = 32  # searched at a time
 _FIRST_SHARE = 0.25  # of the worlds, after which clearly worse actions are dropped
-_FIRST_ROUND = 32  # worlds, when time is the budget; the rounds after it double their number
-_MOST_ROUND = 1 << 12
-_SPARE = 0.9  # of the time left that a round is planned to take
+_FIRST_ROUND = 32  # worlds, when time is the budget
 _CLEARLY = 2.0  # standard errors
 _LEAST_ERROR = 1e-3  # of a value
 _MOST_LATE = 4  # times as many worlds when little is left to play
@@ -103,7 +103,7 @@ class PolicySearchAgent(Agent):
     def __init__(
         self,
         policy: PolicyAgent,
-        num_worlds: int = 128,
+        num_worlds: int = NUM_WORLDS,
         num_candidates: int = 256,
         strength: float = 1.0,
         seed: int | None = None,
@@ -126,8 +126,7 @@ class PolicySearchAgent(Agent):
         for name, amount in (("strength", strength), ("least_effective", least_effective)):
             if not amount >= 0:
                 raise ValueError(f"{name} takes a number from 0 up, not {amount!r}")
-        if seconds is not None and not 0 < seconds < math.inf:
-            raise ValueError(f"seconds takes a number above 0, or None, not {seconds!r}")
+        check_seconds(seconds)
         if equity is not None:
             check_rules(equity.rules, policy.spec.rules, "the equity")
         self.policy, self.name, self.rules = policy, f"search:{policy.name}", policy.rules
@@ -135,6 +134,7 @@ class PolicySearchAgent(Agent):
         self.equity, self.seconds = equity, seconds
         self.least_effective, self.noise, self.least_prior = least_effective, noise, least_prior
         self.is_greedy = policy.is_greedy if is_greedy is None else is_greedy
+        self.cost = cost_of(seconds) if seconds else _WORLD_COST * num_worlds
 
     def act(self, views: np.ndarray, seeds: np.ndarray) -> np.ndarray:
         if self.seconds is not None and len(views) > 1:  # the time is for one decision
@@ -204,24 +204,13 @@ class PolicySearchAgent(Agent):
                 yield worlds[:, part], streams[:, part]
 
     def _draw_timed(self, views: np.ndarray, seeds: np.ndarray, end: float) -> Iterator[Round]:
-        """Rounds of worlds of each view for as long as the next one is likely to be done in time.
-
-        Each round is as large as all before it, so that the actions are compared a few times only: by many looks at
-        growing samples the best one would be dropped too often.
-        """
+        """Rounds of worlds of each view for as long as the next one is likely to be done in time."""
         weighed = self._weigh_hands(views, seeds)
-        size, num_done = _FIRST_ROUND, 0
-        for number in itertools.count(1):
+        for number, size in enumerate(plan_rounds(_FIRST_ROUND, end), 1):
             luck = np.ascontiguousarray(derive_streams(seeds, number)[:, -1])
-            start = perf_counter()
             if size >= self.num_candidates:
                 weighed = self._weigh_hands(views, luck)
             yield sample_likely_worlds(views, size, luck, *weighed), derive_streams(luck, size)
-            now = perf_counter()
-            num_done += size
-            size = min(num_done, _MOST_ROUND, int(_SPARE * (end - now) * size / max(now - start, 1e-9)))
-            if size < _FIRST_ROUND:
-                return
 
     def _search(self, candidates: Candidates, rounds: Iterator[Round], num_views: int) -> np.ndarray:
         """The action to take at each of some views, which have two candidates or more, tried in rounds of worlds."""
@@ -278,26 +267,14 @@ def new_search(policy: PolicyAgent, folder: Path, options: str) -> PolicySearchA
         ValueError: for an option that is not known, or a value that it does not take.
         FileNotFoundError: if the match is asked for, and there is no equity.
     """
-    changes: dict[str, Any] = {}
+    given = read_options("search", options, {"worlds": int, "seconds": float, "objective": choose_one(*OBJECTIVES)})
     file = folder / EQUITY_FILE
-    is_match = file.is_file()
-    for option in options.split(",") if options else ():
-        name, _, value = option.partition("=")
-        try:
-            if name == "worlds":
-                changes["num_worlds"] = int(value)
-            elif name == "seconds":
-                changes["seconds"] = float(value)
-            elif name == "objective" and value in OBJECTIVES:
-                is_match = value == "match"
-            else:
-                raise ValueError
-        except ValueError:
-            raise ValueError(
-                f"search takes worlds=NUMBER, seconds=NUMBER and objective={'|'.join(OBJECTIVES)}, not {option!r}"
-            ) from None
-    if is_match:
-        changes["equity"] = read_equity(file, policy.spec.rules)
-    agent = PolicySearchAgent(policy, **changes)
+    is_match = given.get("objective", "match" if file.is_file() else "points") == "match"
+    agent = PolicySearchAgent(
+        policy,
+        given.get("worlds", NUM_WORLDS),
+        seconds=given.get("seconds"),
+        equity=read_equity(file, policy.spec.rules) if is_match else None,
+    )
     agent.name += f"?{options}" if options else ""
     return agent
