@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agents.base import Agent
-from agents.options import read_options
+from agents.options import read_options, split_name
 from pitch_env.rules import Rules
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ POLICY_SUFFIX = ".safetensors"
 TRAINED = "trained"  # the name of the policies that come with the package, one for each kind of table
 _TRAINED_FOLDER = Path(__file__).parent / TRAINED
 ISMCTS = "ismcts"
-_SEARCH = "search:"  # before the name of a policy: search on top of it
 
 
 def _makers() -> "dict[str, Callable[[str], Agent]]":
@@ -59,11 +58,10 @@ def _make_ismcts(options: str) -> Agent:
     return new_ismcts(options)
 
 
-def _load_search(name: str, rules: Rules | None, is_greedy: bool | None) -> Agent:
+def _load_search(name: str, options: str, rules: Rules | None, is_greedy: bool | None) -> Agent:
     from agents.policy import PolicyAgent
     from agents.search.policy_search import new_search
 
-    name, _, options = name.partition("?")
     policy = load(name, rules, is_greedy)
     if not isinstance(policy, PolicyAgent):
         raise ValueError(f"search starts from a trained policy, not from {name!r}: give a policy file or run folder")
@@ -121,12 +119,12 @@ def load(name: str | Path, rules: Rules | None = None, is_greedy: bool | None = 
         FileNotFoundError: for a file that is not there.
     """
     text = str(name)
-    if text.startswith(_SEARCH):
-        return _load_search(text.removeprefix(_SEARCH), rules, is_greedy)
+    is_search, base, options = split_name(text)
+    if is_search:
+        return _load_search(base, options, rules, is_greedy)
     makers = {**_makers(), ISMCTS: _make_ismcts}
-    head, _, options = text.partition("?")
-    if head in makers:
-        agent = makers[head](options)
+    if base in makers:
+        agent = makers[base](options)
         agent.name = text
         return agent
     path = _find_policy(text, rules)

@@ -19,7 +19,8 @@ from agents.shape import PLAIN, Shape
 from pitch_env.cards import NUM_SUITS
 from pitch_env.engine import apply_action
 from pitch_env.kernels import kernel
-from pitch_env.observation import COMPACT_SIZE, LAYOUT_VERSION, MOST_ACTIVE, layout, list_hidden
+from pitch_env.layout import COMPACT_SIZE, LAYOUT_VERSION, MOST_ACTIVE, layout
+from pitch_env.observation import list_hidden
 from pitch_env.rules import Rules
 
 CRITIC_FILE = "critic.safetensors"

@@ -8,7 +8,8 @@ from pitch_env.cards import NUM_ACTIONS, NUM_SUITS
 from pitch_env.engine import legal_actions
 from pitch_env.frame import order_suits, reorder_actions, restore_action
 from pitch_env.kernels import ONE, U64, kernel, part
-from pitch_env.observation import COMPACT_SIZE, MOST_ACTIVE, encode_compact, layout, list_features
+from pitch_env.layout import COMPACT_SIZE, MOST_ACTIVE, layout, list_features
+from pitch_env.observation import encode_compact
 
 
 @part

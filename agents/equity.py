@@ -18,7 +18,7 @@ from torch import nn
 import agents
 from agents.files import read_tensors, write_tensors
 from agents.policy import check_rules
-from pitch_env.observation import MAX_NEED, MIN_NEED
+from pitch_env.layout import MAX_NEED, MIN_NEED
 from pitch_env.rules import Rules
 from pitch_env.table import MATCH_OVER, NOBODY, read_rules
 

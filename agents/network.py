@@ -15,7 +15,7 @@ from torch import nn
 from agents.shape import HEAD_SIZE, PLAIN, Shape
 from pitch_env.cards import NUM_ACTIONS
 from pitch_env.kernels import kernel
-from pitch_env.observation import layout, num_hidden_features
+from pitch_env.layout import layout, num_hidden_features
 
 _ROWS_AT_ONCE = 1 << 11  # what fits the cache
 _LEAST_ROWS = 8  # fewer are multiplied by other code, whose last bits differ

@@ -1,7 +1,23 @@
-"""What may stand behind an agent's name: ``?worlds=64,seconds=0.5``."""
+"""What an agent's name is made of: ``search:`` before it, options behind it, as in ``pimc?worlds=64,seconds=0.5``."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
+
+_SEARCH = "search:"
+
+
+class AgentName(NamedTuple):
+    """The parts of a name: whether search on a policy is meant, the name or path itself, and options."""
+
+    is_search: bool
+    base: str
+    options: str
+
+
+def split_name(name: str) -> AgentName:
+    """A name in its parts."""
+    base, _, options = name.removeprefix(_SEARCH).partition("?")
+    return AgentName(name.startswith(_SEARCH), base, options)
 
 
 def read_options(name: str, text: str, known: dict[str, Callable[[str], Any]]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from agents.encoding import choose_actions, encode_views
 from agents.files import read_tensors, write_tensors
 from agents.network import Network, new_policy, run_network
 from agents.shape import PLAIN, Shape
-from pitch_env.observation import LAYOUT_VERSION
+from pitch_env.layout import LAYOUT_VERSION
 from pitch_env.rules import Rules
 from pitch_env.table import RULE_FIELDS, read_rules
 

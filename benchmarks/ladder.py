@@ -14,6 +14,8 @@ from agents.arena.pools import use_one_thread
 from benchmarks.report import write_between_marks, write_table
 from pitch_env import Rules
 
+_FAST = tuple(rung for rung in LADDER if "pimc" not in rung and "search" not in rung)
+
 
 def tabulate(found: dict[str, list[Result]]) -> str:
     """Two Markdown tables, of points and of matches: a row for each rung, a column for each opponent."""
@@ -37,11 +39,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=1, help="fixes deals and agents (default %(default)s)")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads that share the tables")
     parser.add_argument("--write", metavar="FILE", help="put the tables between the marks in a Markdown file")
-    parser.add_argument("--against", nargs="+", metavar="RUNG", choices=LADDER, help="default: all that are fast")
+    parser.add_argument("--against", nargs="+", metavar="RUNG", choices=_FAST, default=_FAST, help="default: all fast")
     given = parser.parse_args(arguments)
     use_one_thread()
     made = {rung: agents.load(rung) for rung in LADDER}
-    rungs = given.against or [rung for rung, agent in made.items() if agent.cost == 1]
     found = {}
     for rung, agent in made.items():
         found[rung] = climb(
@@ -52,7 +53,7 @@ def main(arguments: list[str] | None = None) -> None:
             given.seed,
             name=rung,
             num_threads=given.threads,
-            rungs=rungs,
+            rungs=given.against,
         )
         print(rung, *(f"{one.opponent} {one.margin:+.2f}" for one in found[rung]), flush=True)
     slow = ", ".join(
@@ -63,7 +64,7 @@ def main(arguments: list[str] | None = None) -> None:
     text = tabulate(found) + (
         f"\n\n95 % intervals over {given.deals:,} deals and {given.matches:,} matches, all places, seed {given.seed} "
         f"({slow}): `python -m benchmarks.ladder --deals {given.deals} --matches {given.matches} --seed {given.seed} "
-        f"--against {' '.join(rungs)}`."
+        f"--against {' '.join(given.against)}`."
     )
     print(text)
     if given.write:

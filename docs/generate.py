@@ -18,7 +18,7 @@ from agents.training.config import Config
 from pitch_env import Rules, pitch_v0
 from pitch_env.cards import CARD_ACTION, NUM_ACTIONS, NUM_RANKS, NUM_SUITS, PASS, action_name
 from pitch_env.describe import describe
-from pitch_env.observation import FIELDS, layout
+from pitch_env.layout import FIELDS, layout
 from pitch_env.record import replay_record
 from pitch_env.render import render_text
 from pitch_env.rules import LOW_POINTS, MAX_PLAYERS
@@ -32,6 +32,8 @@ _SHOWN_ACTIONS = 13  # of that hand, before the first picture of it
 _SUIT_NAMES = ("clubs", "diamonds", "hearts", "spades")
 _PLANES = {
     "hand": "cards in hand",
+    "top": "those of them that no unseen card of their suit beats",
+    "wins": "those of them that would win the trick in progress so far",
     "earlier": "cards each seat played in earlier tricks; of the viewer, in the trick in progress too",
     "on_table": "cards each other seat played in the trick in progress",
     "in_trick": "cards that fell in each trick",

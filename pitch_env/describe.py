@@ -8,16 +8,7 @@ import numpy as np
 
 from pitch_env.cards import CARD_ACTION, NUM_CARDS, NUM_RANKS, NUM_SUITS, SUIT_SYMBOLS, SUITS, card_name, cards_of
 from pitch_env.engine import apply, set_hand
-from pitch_env.observation import (
-    COMPACT,
-    COMPACT_SIZE,
-    FIELDS,
-    IN_HAND,
-    MAX_NEED,
-    MIN_NEED,
-    PLAYED,
-    layout,
-)
+from pitch_env.layout import COMPACT, COMPACT_SIZE, FIELDS, IN_HAND, MAX_NEED, MIN_NEED, PLAYED, TOP, WINS, layout
 from pitch_env.rules import MAX_HAND_SIZE, MAX_PLAYERS, Rules
 from pitch_env.table import NOBODY, TABLE, write_rules
 
@@ -50,6 +41,8 @@ def decode(vector: np.ndarray) -> np.ndarray:
         return np.flatnonzero(vector[blocks[name]])
 
     compact[plane("hand")] = IN_HAND
+    compact[plane("top")] += TOP
+    compact[plane("wins")] += WINS
     seat_of = np.full(NUM_CARDS, NOBODY)
     for seat in range(num_seats):
         seat_of[plane(f"earlier_{seat}")] = seat
@@ -60,8 +53,8 @@ def decode(vector: np.ndarray) -> np.ndarray:
             compact[card] = PLAYED + MAX_PLAYERS * trick + seat_of[card]
     for field in FIELDS:
         start = COMPACT[field.name].start
-        for index in range(num_seats if field.is_per_seat else 1):
-            active = plane(f"{field.name}_{index}" if field.is_per_seat else field.name)
+        for index, name in enumerate(field.list_names(num_seats)):
+            active = plane(name)
             if field.is_bit_set:
                 compact[start + index] = sum(1 << int(place) for place in active)
             elif active.size:
@@ -95,7 +88,7 @@ def view_from_compact(compact: np.ndarray) -> np.ndarray:
     for card in np.flatnonzero(compact[:NUM_CARDS]):
         state = int(compact[card])
         seat = 0
-        if state >= PLAYED:
+        if PLAYED <= state < TOP:
             trick, seat = divmod(state - PLAYED, MAX_PLAYERS)
             played[trick, seat] = int(card)
         dealt[seat] |= 1 << int(card)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from pitch_env.cards import CARD_ACTION, MAX_BID, NUM_ACTIONS, NUM_CARDS, NUM_RANKS, action_name
-from pitch_env.kernels import GOLDEN, ONE, U64, bit, count, kernel, nth, part, scramble
+from pitch_env.kernels import GOLDEN, ONE, U64, bit, count, kernel, lowest, nth, part, scramble
 from pitch_env.rules import Rules
-from pitch_env.scoring import settle, suit_cards
+from pitch_env.scoring import SUIT_MASK, settle, suit_cards
 from pitch_env.table import (
     AUCTION,
     HAND_OVER,
@@ -64,14 +64,29 @@ def open_auction(t):
 
 
 @part
+def deck_of(t):
+    """Mask of the cards that are dealt from (R2)."""
+    ranks = SUIT_MASK & ~((ONE << U64(NUM_RANKS - t.num_ranks)) - ONE)
+    deck = U64(0)
+    for suit in range(t.num_suits):
+        deck |= ranks << U64(NUM_RANKS * suit)
+    return deck
+
+
+@part
+def find_unseen(t, seat):
+    """Mask of the cards of the deck that a seat has not seen."""
+    return deck_of(t) & ~(t.played | t.dealt[seat])
+
+
+@part
 def deal_cards(t):
     """Deal from a shuffled deck in packets of three from the dealer's left (R2)."""
-    deck = np.empty(NUM_CARDS, np.uint8)
-    num_cards = 0
-    for suit in range(t.num_suits):
-        for rank in range(NUM_RANKS - t.num_ranks, NUM_RANKS):
-            deck[num_cards] = suit * NUM_RANKS + rank
-            num_cards += 1
+    deck, cards = np.empty(NUM_CARDS, np.uint8), deck_of(t)
+    num_cards = count(cards)
+    for place in range(num_cards):
+        deck[place] = lowest(cards)
+        cards &= cards - ONE
     num_players, hand_size = t.num_players, t.hand_size
     for seat in range(num_players):
         t.dealt[seat] = U64(0)

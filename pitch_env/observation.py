@@ -1,102 +1,36 @@
-"""What a network sees: a seat's view as small integers, as active features, and as a float vector.
-
-One layout is the source of everything. `FIELDS` lists the small integers of the compact observation; value 0 always
-means "nothing to say", so a one-hot block of a field has one feature for each value from 1 up. The float vector of the
-environments is the multi-hot form of the same features. All seats are relative to the viewer (0 is the viewer, 1 the
-next to the left ...).
-"""
-
-from dataclasses import dataclass
-from functools import cache
+"""What a seat sees: its view as the small integers and as the features of `pitch_env.layout`."""
 
 import numpy as np
 
-from pitch_env.cards import JACK, MAX_BID, NUM_ACTIONS, NUM_CARDS, NUM_RANKS, NUM_SUITS
-from pitch_env.engine import hand_of, legal_actions, seat_after
+from pitch_env.cards import JACK, NUM_ACTIONS, NUM_CARDS, NUM_RANKS, NUM_SUITS
+from pitch_env.engine import deck_of, find_unseen, hand_of, legal_actions, seat_after
 from pitch_env.frame import keep_suits, order_suits, reorder_cards
-from pitch_env.kernels import ONE, U64, bit, highest, kernel, lowest, part
+from pitch_env.kernels import ONE, U64, bit, count, highest, kernel, lowest, part
+from pitch_env.layout import (
+    COMPACT,
+    COMPACT_SIZE,
+    IN_HAND,
+    MAX_NEED,
+    MAX_TRICK_POINTS,
+    MIN_NEED,
+    MOST_ACTIVE,
+    PLAYED,
+    TOP,
+    WINS,
+    layout,
+    list_features,
+)
 from pitch_env.rules import MAX_HAND_SIZE, MAX_PLAYERS
 from pitch_env.scoring import count_trick_points, suit_cards
 from pitch_env.table import AUCTION, NOBODY
 
-LAYOUT_VERSION = 1
-
-# States of a card in the compact observation; a played one is PLAYED + MAX_PLAYERS * trick + relative seat.
-UNSEEN, IN_HAND, PLAYED = 0, 1, 2
-MIN_NEED, MAX_NEED = -12, 51  # points to the target that are told apart
-MAX_TRICK_POINTS = 41  # a side with more than 40 of the 80 has won Game
-
-
-@dataclass(frozen=True)
-class Field:
-    """One named row of small integers in the compact observation."""
-
-    name: str
-    num_values: int  # values run from 0 to this
-    text: str
-    is_per_seat: bool = False
-    is_bit_set: bool = False  # the value is a set of num_values bits instead of one of num_values values
-
-    @property
-    def length(self) -> int:
-        return MAX_PLAYERS if self.is_per_seat else 1
-
-
-FIELDS = (
-    Field("num_players", MAX_PLAYERS - 1, "players at the table, less one"),
-    Field("teams", 1, "two teams of two"),
-    Field("win_needs_made_bid", 1, "a set pitcher cannot win"),
-    Field("low_to_holder", 1, "Low goes to the first holder"),
-    Field("pitch_by_card", 1, "a card may be played in the auction"),
-    Field("missing_suits", NUM_SUITS - 1, "suits left out of the deck"),
-    Field("missing_ranks", NUM_RANKS - 1, "ranks left out of the deck"),
-    Field("missing_cards", MAX_HAND_SIZE - 1, "cards fewer than six dealt to each"),
-    Field(
-        "trick",
-        MAX_HAND_SIZE + 1,
-        "0 in the auction, then the trick in progress from 1; one more than there are: hand over",
-    ),
-    Field("place", MAX_PLAYERS - 1, "cards already in the trick in progress"),
-    Field("waits_for", MAX_PLAYERS - 1, "seat to act when it is not the viewer"),
-    Field("dealer", MAX_PLAYERS, "seat of the dealer, plus 1"),
-    Field("pitcher", MAX_PLAYERS, "seat of the highest bidder so far, plus 1"),
-    Field("bid", MAX_BID, "highest bid so far; after the auction the contract"),
-    Field("trump", NUM_SUITS, "trump suit, plus 1"),
-    Field("leader", MAX_PLAYERS, "seat that led the trick in progress, plus 1"),
-    Field("winning", MAX_PLAYERS, "seat that so far wins the trick in progress, plus 1"),
-    Field("led_suit", NUM_SUITS, "suit led in the trick in progress, plus 1"),
-    Field("high_taker", MAX_PLAYERS, "seat that captured the highest trump captured so far, plus 1"),
-    Field("low_taker", MAX_PLAYERS, "seat that captured (or, by switch, held) the lowest of them, plus 1"),
-    Field("jack_taker", MAX_PLAYERS, "seat that captured the jack of trumps, plus 1"),
-    Field("bids", MAX_BID + 1, "bid of each seat: 0 not yet, 1 pass, 2-5 a bid of 1-4", is_per_seat=True),
-    Field(
-        "needs",
-        MAX_NEED - MIN_NEED + 1,
-        "target less the score of each seat's side, plus 13, within 1 to 64",
-        is_per_seat=True,
-    ),
-    Field("trick_points", MAX_TRICK_POINTS, "trick points captured by each seat's side, at most 41", is_per_seat=True),
-    Field("voids", NUM_SUITS, "suits that play proved each seat to lack", is_per_seat=True, is_bit_set=True),
-)
-
-
-def _place_fields() -> tuple[dict[str, slice], int]:
-    places, start = {"cards": slice(0, NUM_CARDS)}, NUM_CARDS
-    for field in FIELDS:
-        places[field.name] = slice(start, start + field.length)
-        start += field.length
-    return places, -(-start // 8) * 8
-
-
-COMPACT, COMPACT_SIZE = _place_fields()
-"""Slices of the compact observation by name, and its length in bytes (padded to whole 8-byte words)."""
-
 _AT = {name: place.start for name, place in COMPACT.items()}
 (_NUM_PLAYERS, _TEAMS, _MADE, _HOLDER, _BY_CARD, _SUITS, _RANKS, _CARDS) = range(_AT["num_players"], _AT["trick"])
 (_TRICK, _PLACE, _WAITS, _DEALER, _PITCHER, _BID, _TRUMP, _LEADER, _WINNING, _LED) = range(
-    _AT["trick"], _AT["high_taker"]
+    _AT["trick"], _AT["best_card"]
 )
-(_HIGH, _LOW, _JACK) = range(_AT["high_taker"], _AT["bids"])
+(_BEST, _WORTH, _HELD, _UNSEEN) = (_AT[name] for name in ("best_card", "trick_worth", "held", "unseen"))
+(_HIGHER, _LOWER, _JACK_UNSEEN, _HIGH, _LOW, _JACK) = range(_AT["higher_trumps"], _AT["bids"])
 _BIDS, _NEEDS, _POINTS, _VOIDS = (_AT[name] for name in ("bids", "needs", "trick_points", "voids"))
 
 _HAND_WORDS = -(-NUM_CARDS // 8)
@@ -112,21 +46,67 @@ def turns_to(num_players, viewer, seat):
 
 
 @part
+def find_tops(hand, unseen):
+    """Mask of the cards of a hand that no unseen card of their suit beats."""
+    below = U64(0)
+    for suit in range(NUM_SUITS):
+        hidden = unseen & suit_cards(suit)
+        if hidden:
+            below |= suit_cards(suit) & (bit(highest(hidden)) - ONE)
+    return hand & ~below
+
+
+@part
+def find_best(t):
+    """The card that so far wins the trick in progress; -1 if there is no card in it."""
+    place = t.num_plays % t.num_players
+    if place == 0:
+        return -1
+    trick = t.num_plays // t.num_players
+    return t.plays[t.num_plays - place + turns_to(t.num_players, t.leaders[trick], t.winners[trick])]
+
+
+@part
+def find_winners(t, hand):
+    """Mask of the cards of a hand that beat all cards in the trick in progress; empty if there are none in it."""
+    best = find_best(t)
+    if best < 0:
+        return U64(0)
+    suit = best // NUM_RANKS
+    better = suit_cards(suit) & ~(bit(best) | (bit(best) - ONE))
+    return hand & (better if suit == t.trump else better | suit_cards(t.trump))
+
+
+@part
 def encode_compact(t, seat, order, out, words, i):
     """Write the compact observation of a seat, in a frame of suits, as row i of an array.
 
     The array comes as uint8 (N, COMPACT_SIZE) and again as uint64 (N, COMPACT_SIZE // 8); it is not handed over as a
     row, for Numba counts references to every slice.
     """
-    hand = reorder_cards(hand_of(t, seat), order)
+    hand, unseen = hand_of(t, seat), find_unseen(t, seat)
+    own = reorder_cards(hand, order)
+    top = reorder_cards(find_tops(hand, unseen), order)
+    wins = reorder_cards(find_winners(t, hand), order)
     for word in range(_HAND_WORDS):
-        words[i, word] = BYTE_OF_BITS[(hand >> U64(8 * word)) & U64(255)]  # IN_HAND or UNSEEN
+        shift = U64(8 * word)
+        words[i, word] = (
+            BYTE_OF_BITS[(own >> shift) & U64(255)] * U64(IN_HAND)
+            + BYTE_OF_BITS[(top >> shift) & U64(255)] * U64(TOP)
+            + BYTE_OF_BITS[(wins >> shift) & U64(255)] * U64(WINS)
+        )
     for word in range(_HAND_WORDS, COMPACT_SIZE // 8):
         words[i, word] = U64(0)
+    for suit in range(NUM_SUITS):
+        out[i, _HELD + order[suit]] = count(hand & suit_cards(suit))
+        out[i, _UNSEEN + order[suit]] = count(unseen & suit_cards(suit))
     _encode_rules(t, out, i)
     _encode_auction(t, seat, out, i)
     if t.phase != AUCTION:
         _encode_tricks(t, seat, order, out, i)
+        if t.num_plays > 0:
+            _encode_captures(t, seat, out, i)
+            _encode_unseen(t, unseen, out, i)
 
 
 @part
@@ -185,10 +165,14 @@ def _encode_tricks(t, seat, order, out, i):
         out[i, _LEADER] = 1 + turns_to(num_players, seat, t.leaders[trick])
         out[i, _WINNING] = 1 + turns_to(num_players, seat, t.winners[trick])
         out[i, _LED] = 1 + order[t.plays[num_plays - place] // NUM_RANKS]
+        best, cards = np.int64(find_best(t)), U64(0)
+        out[i, _BEST] = 1 + best + (order[best // NUM_RANKS] - best // NUM_RANKS) * NUM_RANKS
+        for index in range(num_plays - place, num_plays):
+            cards |= bit(t.plays[index])
+        out[i, _WORTH] = min(count_trick_points(cards), MAX_TRICK_POINTS)
     if num_plays == 0:
         return
     out[i, _TRUMP] = 1 + order[t.trump]
-    _encode_captures(t, seat, out, i)
     places = (order[0], order[1], order[2], order[3])
     other = np.int64(seat)
     for turns in range(num_players):
@@ -227,90 +211,14 @@ def _encode_captures(t, seat, out, i):
     out[i, _JACK] = jack_taker
 
 
-MOST_ACTIVE = COMPACT_SIZE + NUM_CARDS + NUM_SUITS * MAX_PLAYERS  # no observation has more features than this
-
-# Where `Layout.form` keeps the first feature of each block; -1 for a block that a layout has not.
-_EARLIER, _ON_TABLE, _IN_TRICK, _STARTS = 0, MAX_PLAYERS, 2 * MAX_PLAYERS, 2 * MAX_PLAYERS + MAX_HAND_SIZE
-
-
-class Layout:
-    """Features of observations at tables of up to `num_seats` players.
-
-    Attributes:
-        size: number of features, the length of the float vector.
-        max_active: most features that can be active at once.
-        blocks: slice of each named block in the float vector.
-        form: the first feature of each block as the kernels look it up, int32.
-    """
-
-    def __init__(self, num_seats: int) -> None:
-        if not 2 <= num_seats <= MAX_PLAYERS:
-            raise ValueError(f"num_seats takes a number from 2 to {MAX_PLAYERS}, not {num_seats!r}")
-        self.num_seats = num_seats
-        self.blocks: dict[str, slice] = {}
-        self.size = 0
-        # cards: a plane of 52 for the hand, for each seat's cards of earlier tricks, for those of the trick in
-        # progress (the viewer's own stand with the earlier ones), and for the trick in which a card fell
-        form = np.full(_STARTS + COMPACT_SIZE, -1, np.int32)
-        self._add("hand", NUM_CARDS)
-        for seat in range(num_seats):
-            form[_EARLIER + seat] = self._add(f"earlier_{seat}", NUM_CARDS)
-        form[_ON_TABLE] = form[_EARLIER]
-        for seat in range(1, num_seats):
-            form[_ON_TABLE + seat] = self._add(f"on_table_{seat}", NUM_CARDS)
-        for trick in range(MAX_HAND_SIZE):
-            form[_IN_TRICK + trick] = self._add(f"in_trick_{trick + 1}", NUM_CARDS)
-        for field in FIELDS:
-            for index in range(num_seats if field.is_per_seat else 1):
-                name = f"{field.name}_{index}" if field.is_per_seat else field.name
-                form[_STARTS + COMPACT[field.name].start + index] = self._add(name, field.num_values)
-        per_seat = sum(field.num_values if field.is_bit_set else 1 for field in FIELDS if field.is_per_seat)
-        played = 2 * (num_seats * MAX_HAND_SIZE - 1) + 1
-        self.max_active = played + sum(not field.is_per_seat for field in FIELDS) + num_seats * per_seat
-        self.form = form
-
-    def _add(self, name: str, num_features: int) -> int:
-        start = self.size
-        self.blocks[name] = slice(start, start + num_features)
-        self.size += num_features
-        return start
-
-
-layout = cache(Layout)
-
-
 @part
-def list_features(compact, form, out):
-    """Write the active features of a compact observation into `out`; returns how many there are."""
-    num = 0
-    current = compact[_TRICK]
-    for card in range(NUM_CARDS):
-        state = compact[card]
-        if state == UNSEEN:
-            continue
-        if state == IN_HAND:
-            out[num] = card
-            num += 1
-            continue
-        trick = (state - PLAYED) // MAX_PLAYERS
-        seat = state - PLAYED - trick * MAX_PLAYERS
-        out[num] = form[(_ON_TABLE if trick + 1 == current else _EARLIER) + seat] + card
-        out[num + 1] = form[_IN_TRICK + trick] + card
-        num += 2
-    for index in range(NUM_CARDS, _VOIDS):
-        value = compact[index]
-        start = form[_STARTS + index]
-        if value != 0 and start >= 0:
-            out[num] = start + value - 1
-            num += 1
-    for index in range(_VOIDS, _VOIDS + MAX_PLAYERS):
-        value = compact[index]
-        if value != 0 and form[_STARTS + index] >= 0:
-            for suit in range(NUM_SUITS):
-                if (value >> suit) & 1:
-                    out[num] = form[_STARTS + index] + suit
-                    num += 1
-    return num
+def _encode_unseen(t, unseen, out, i):
+    trumps, jack = suit_cards(t.trump), bit(t.trump * NUM_RANKS + JACK)
+    hidden = trumps & unseen
+    seen = trumps & deck_of(t) & ~unseen
+    out[i, _HIGHER] = count(hidden & ~(bit(highest(seen)) - ONE))
+    out[i, _LOWER] = count(hidden & (bit(lowest(seen)) - ONE))
+    out[i, _JACK_UNSEEN] = (hidden & jack) != 0
 
 
 @part
@@ -325,11 +233,6 @@ def list_hidden(t, seat, order, start, out):
             out[num] = start + (relative - 1) * NUM_CARDS + order[card // NUM_RANKS] * NUM_RANKS + card % NUM_RANKS
             num += 1
     return num
-
-
-def num_hidden_features(num_seats: int) -> int:
-    """Features that `list_hidden` tells apart: every card at every other seat."""
-    return (num_seats - 1) * NUM_CARDS
 
 
 # What Python calls.

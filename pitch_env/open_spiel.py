@@ -29,7 +29,8 @@ import pyspiel
 from pitch_env.cards import CARD_ACTION, NUM_ACTIONS, NUM_CARDS, action_name, card_name, cards_of
 from pitch_env.deals import draw_deal
 from pitch_env.engine import apply, legal_mask, set_hand
-from pitch_env.observation import layout, observe
+from pitch_env.layout import layout
+from pitch_env.observation import observe
 from pitch_env.rules import MAX_PLAYERS, Rules
 from pitch_env.table import HAND_OVER, NOBODY, NOT_YET, TABLE, deck_mask, read_rules, write_rules
 from pitch_env.view import view_tables

@@ -18,7 +18,8 @@ from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 
 from pitch_env.cards import NUM_ACTIONS, mask_of, parse_card
 from pitch_env.engine import explain_illegal, new_tables, next_hand, set_hand, start_matches, try_action
-from pitch_env.observation import layout, observe
+from pitch_env.layout import layout
+from pitch_env.observation import observe
 from pitch_env.record import record_match
 from pitch_env.rules import Rules
 from pitch_env.table import MATCH_OVER, MAX_SCORE, NOBODY, TABLE, deck_mask

@@ -21,7 +21,8 @@ from pitch_env.engine import (
 )
 from pitch_env.frame import keep_suits, order_suits
 from pitch_env.kernels import ONE, U64, kernel
-from pitch_env.observation import COMPACT_SIZE, encode_compact, expand_mask
+from pitch_env.layout import COMPACT_SIZE
+from pitch_env.observation import encode_compact, expand_mask
 from pitch_env.rules import MAX_PLAYERS, Rules
 from pitch_env.table import HAND_OVER, MATCH_OVER, NOBODY, TABLE, seed_streams, write_rules
 

@@ -3,16 +3,20 @@
 import json
 import math
 
+import numpy as np
 import pytest
 import torch
 
+import agents
 from agents.arena.ladder import LADDER
+from agents.search.worlds import sample_worlds
 from agents.training.config import Config
-from benchmarks import imports, ladder, trained, training_profile
+from benchmarks import beliefs, imports, ladder, trained, training_profile
 from benchmarks.__main__ import NAMES, main, run
 from benchmarks.report import END, Report, Row, show, write_between_marks
 from benchmarks.timing import Options, Timing, repeat, time_in_turn
 from pitch_env import Rules
+from pitch_env.view import view_tables
 
 TINY = Options(seconds=1e-3, rounds=2, has_peers=False, tables=(8, 16), hands=32, matches=8)
 
@@ -42,6 +46,20 @@ def test_runs_without_peers(name):
 def test_shares_add_up():
     shares = training_profile.measure_shares("float32", TINY)
     assert sum(shares.values()) == pytest.approx(1)
+
+
+def test_the_truth_surprises_nobody_who_knows_it(capsys):
+    rules = Rules(num_players=2)
+    tables = beliefs.draw_positions(agents.load("random"), rules, 30, 1)
+    assert len(set(tables["num_plays"].tolist())) > 5
+    views, seeds = view_tables(tables, tables["seat"]), np.arange(len(tables), dtype=np.uint64)
+    knows = beliefs.measure_surprise(np.repeat(tables, 8).reshape(-1, 8), tables, views)
+    guesses = beliefs.measure_surprise(sample_worlds(views, 8, seeds).reshape(-1, 8), tables, views)
+    has_hidden = ~np.isnan(guesses)
+    assert knows[has_hidden] == pytest.approx(math.log(9 / 8.5))
+    assert guesses[has_hidden].mean() > 1
+    beliefs.main(["--players", "2", "--positions", "12", "--worlds", "4"])
+    assert "| auction | " in capsys.readouterr().out
 
 
 def test_sides_take_turns():

@@ -203,7 +203,8 @@ def test_a_policy_is_known_by_its_file(tmp_path):
     known = identify_agent(str(tmp_path))
     assert known == identify_agent(str(tmp_path / "policy.safetensors"))
     assert identify_agent(f"search:{tmp_path}?worlds=9") == f"search:{known}?worlds=9"
-    assert identify_agent("baby") == "baby"
+    for name in ("baby", "pimc?worlds=10", "pimc?worlds=100", "ismcts?simulations=9"):
+        assert identify_agent(name) == name
     (tmp_path / "equity.safetensors").write_bytes(b"what scores are worth")
     assert identify_agent(str(tmp_path)) == known
     assert identify_agent(f"search:{tmp_path}") != f"search:{known}"

@@ -8,7 +8,8 @@ from pitch_env import Rules, pitch_v0
 from pitch_env.cards import parse_action
 from pitch_env.describe import decode, describe, find_num_seats, view_from_compact
 from pitch_env.engine import apply
-from pitch_env.observation import layout, observe, observe_compact, to_vectors
+from pitch_env.layout import layout
+from pitch_env.observation import observe, observe_compact, to_vectors
 from pitch_env.table import NOBODY, read_rules
 
 
@@ -49,7 +50,7 @@ def test_the_size_tells_the_number_of_seats(num_seats):
 
 @pytest.mark.parametrize("vector", [[], [1.0] * 100, np.zeros((2, 1294))], ids=["empty", "short", "two"])
 def test_what_is_no_observation(vector):
-    with pytest.raises(ValueError, match=r"an observation has 858 for 2, .* players, not .* numbers"):
+    with pytest.raises(ValueError, match=r"an observation has 1158 for 2, .* players, not .* numbers"):
         decode(vector)
 
 

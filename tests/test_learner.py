@@ -13,7 +13,7 @@ from agents.training.config import Config
 from agents.training.learner import Learner, TrainingError
 from agents.training.rollout import BID, NetworkPlayer, Shard
 from pitch_env import Rules
-from pitch_env.observation import layout, num_hidden_features
+from pitch_env.layout import layout, num_hidden_features
 from pitch_env.table import HAND_OVER
 
 SMALL = {"hands": 24, "minibatch": 64, "hidden": [16, 16], "critic_hidden": [16, 16], "total_steps": 5000}
@@ -86,7 +86,7 @@ def test_a_share_of_the_matches_begins_at_drawn_scores_and_goes_on_from_them(rul
     scores = before[:, : rules.num_sides]
     is_drawn = scores.any(1)
     assert is_drawn.mean() == pytest.approx(0.25, abs=0.03)
-    assert set(np.unique(scores[is_drawn])) == set(range(-4, rules.target + 3))
+    assert set(np.unique(scores[is_drawn])) == set(range(-4, rules.target + 5))
     shard.play([UNIFORM])
     assert (shard.tables["scores"] == before + shard.tables["deltas"]).all()
     is_going_on = shard.tables["phase"] == HAND_OVER

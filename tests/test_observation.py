@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from differential import GROUPS, deal_to, draw_rules, start_referee
 from helpers import VARIANTS, choose_sensibly, choose_uniformly, name_rules, play_some, play_states
-from referee import pips_of, rank_of, suit_of
+from referee import deck_of, pips_of, rank_of, suit_of
 
 from pitch_env import Rules
 from pitch_env.cards import NUM_CARDS
 from pitch_env.engine import apply, new_tables, next_hand
-from pitch_env.observation import (
+from pitch_env.layout import (
     COMPACT,
     COMPACT_SIZE,
     FIELDS,
@@ -22,12 +22,10 @@ from pitch_env.observation import (
     Layout,
     layout,
     num_hidden_features,
-    observe,
-    observe_compact,
-    to_vectors,
 )
+from pitch_env.observation import observe, observe_compact, to_vectors
 
-SIZES = {2: 858, 3: 1076, 4: 1294, 5: 1512, 6: 1730, 7: 1948}
+SIZES = {2: 1158, 3: 1376, 4: 1594, 5: 1812, 6: 2030, 7: 2248}
 
 
 def test_compact_slices_follow_each_other():
@@ -73,7 +71,14 @@ def expect(referee, seat):
     def put(name, value, turn=0):
         out[COMPACT[name].start + turn] = value
 
-    out[sorted(referee.hands[seat])] = 1
+    hand = sorted(referee.hands[seat])
+    hidden = deck_of(rules) - set(referee.deal[seat]) - {card for trick in referee.tricks for card in trick["cards"]}
+    out[hand] = 1
+    for card in hand:
+        out[card] += 64 * all(rank_of(other) < rank_of(card) for other in hidden if suit_of(other) == suit_of(card))
+    for suit in range(4):
+        put("held", sum(suit_of(card) == suit for card in hand), suit)
+        put("unseen", sum(suit_of(card) == suit for card in hidden), suit)
     for number, trick in enumerate(referee.tricks):
         for other, card in referee.players_of(trick):
             out[card] = 2 + 7 * number + turns[other]
@@ -108,8 +113,19 @@ def expect(referee, seat):
         put("leader", turns[trick["leader"]] + 1)
         put("winning", turns[referee._trick_winner(trick)] + 1)
         put("led_suit", suit_of(trick["cards"][0]) + 1)
+        put("trick_worth", min(sum(map(pips_of, trick["cards"])), 41))
+        place = (referee._trick_winner(trick) - trick["leader"]) % len(seats)
+        put("best_card", trick["cards"][place] + 1)
+        for card in hand:
+            more = {**trick, "cards": [*trick["cards"], card]}
+            out[card] += 128 * (referee._trick_winner(more) == (trick["leader"] + len(trick["cards"])) % len(seats))
     if referee.trump is not None:
         put("trump", referee.trump + 1)
+        trumps = [card for card in deck_of(rules) if suit_of(card) == referee.trump]
+        seen = [card for card in trumps if card not in hidden]
+        put("higher_trumps", sum(card > max(seen) for card in trumps))
+        put("lower_trumps", sum(card < min(seen) for card in trumps))
+        put("jack_unseen", any(pips_of(card) == 1 and card in hidden for card in trumps))
         put_takers(put, referee, turns)
     return out
 
@@ -170,9 +186,9 @@ def test_vectors_are_the_multi_hot_form(rules):
             assert (to_vectors(compact, num_players)[0] == vector).all()
             blocks = layout(num_players).blocks
             for field in FIELDS:
-                for index in range(num_players if field.is_per_seat else 1):
+                for index, name in enumerate(field.list_names(num_players)):
                     value = compact[0, COMPACT[field.name].start + index]
-                    block = vector[blocks[f"{field.name}_{index}" if field.is_per_seat else field.name]]
+                    block = vector[blocks[name]]
                     if field.is_bit_set:
                         assert value == sum(1 << int(bit) for bit in np.flatnonzero(block))
                     else:

@@ -21,7 +21,8 @@ from pitch_env import Rules  # noqa: E402
 from pitch_env.cards import CARD_ACTION, card_name, cards_of, mask_of, parse_card  # noqa: E402
 from pitch_env.deals import draw_deal  # noqa: E402
 from pitch_env.engine import legal_mask, new_tables  # noqa: E402
-from pitch_env.observation import layout, observe  # noqa: E402
+from pitch_env.layout import layout  # noqa: E402
+from pitch_env.observation import observe  # noqa: E402
 from pitch_env.open_spiel import DRAWN, load_game, state_of_view  # noqa: E402
 from pitch_env.table import AUCTION, NOBODY, deck_mask  # noqa: E402
 from pitch_env.view import view_table  # noqa: E402
@@ -345,6 +346,16 @@ def test_search_beats_random_play():
     from agents.arena import play_duplicate
 
     rules = Rules(num_players=2, num_suits=2, num_ranks=4, hand_size=2)
-    searcher = BotAgent(make_ismcts(num_simulations=30))
+    searcher = load("ismcts?simulations=30")
+    assert searcher.name == "ismcts?simulations=30"
     result = play_duplicate(searcher, load("random"), rules, num_deals=40, num_matches=0, seed=1)
     assert result.low > 0
+
+
+def test_ismcts_by_name_says_what_it_takes(monkeypatch):
+    for option, message in (("worlds=3", "ismcts takes simulations=WHOLE NUMBER, not"), ("simulations=0", "from 1 up")):
+        with pytest.raises(ValueError, match=message):
+            load(f"ismcts?{option}")
+    monkeypatch.setitem(sys.modules, "agents.open_spiel_bots", None)
+    with pytest.raises(ValueError, match="ismcts needs OpenSpiel, which is not installed"):
+        load("ismcts")

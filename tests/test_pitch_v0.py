@@ -13,7 +13,7 @@ import pytest
 from helpers import VARIANTS, WORKED, name_rules
 
 from pitch_env import Rules, pitch_v0
-from pitch_env.observation import layout
+from pitch_env.layout import layout
 
 with warnings.catch_warnings():  # importing PettingZoo's tests imports an environment of its own in a way it deprecates
     warnings.simplefilter("ignore", DeprecationWarning)

@@ -7,7 +7,7 @@ from agents.training.config import Config
 from agents.training.learner import Learner
 from agents.training.plan import _describe_networks, make_plan
 from pitch_env import Rules
-from pitch_env.observation import layout
+from pitch_env.layout import layout
 
 
 def test_a_dry_run_says_what_would_happen_and_writes_nothing(tmp_path, capsys, monkeypatch):

@@ -13,7 +13,7 @@ from agents.search.policy_search import PolicySearchAgent
 from agents.shape import Shape
 from pitch_env import Rules, pitch_v0
 from pitch_env.engine import new_tables
-from pitch_env.observation import LAYOUT_VERSION
+from pitch_env.layout import LAYOUT_VERSION
 from pitch_env.view import view_tables, view_to_dict
 
 

@@ -2,8 +2,12 @@ import pytest
 import yaml
 from test_train import TINY
 
+from agents import load
+from agents.arena import play_duplicate
+from agents.policy import PolicyAgent
 from agents.training import sweep
 from agents.training.config import Config
+from agents.training.learner import Learner
 
 optuna = pytest.importorskip("optuna")
 BASE = {**TINY, "opponents": ["passive"], "eval_deals": 10}
@@ -24,6 +28,25 @@ def test_a_study_goes_on_where_it_stopped_and_refuses_another_configuration(tmp_
     assert len(sweep.run_sweep(Config(**BASE), path, 3, sample_little).trials) == 3
     with pytest.raises(ValueError, match="another clip"):
         sweep.run_sweep(Config(**BASE, clip=0.3), path, 4, sample_little)
+
+
+def test_a_study_made_before_a_setting_was_there_goes_on(tmp_path):
+    path = str(tmp_path / "study.log")
+    study = sweep.run_sweep(Config(**BASE), path, 1, sample_little)
+    study.set_user_attr("config", {key: value for key, value in Config(**BASE).to_dict().items() if key != "clip"})
+    assert len(sweep.run_sweep(Config(**BASE), path, 2, sample_little).trials) == 2
+
+
+def test_who_trains_for_matches_is_judged_by_matches():
+    config = Config(**{**BASE, "objective": "match", "opponents": ["passive", "baby"], "eval_deals": 48})
+    learner = Learner(config)
+    policy = PolicyAgent(learner.spec, learner.average)
+    results = [
+        play_duplicate(policy, load(name, config.rules), config.rules, 0, 6, config.seed) for name in config.opponents
+    ]
+    expected = sum(one.match_share - one.equal_share for one in results) / 2
+    assert sweep.measure_margin(config, learner) == pytest.approx(expected)
+    learner.close()
 
 
 def test_all_sampled_settings_are_taken():

@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 import agents
-from pitch_env.observation import LAYOUT_VERSION
+from agents.options import split_name
+from pitch_env.layout import LAYOUT_VERSION
 from pitch_env.rules import Rules
 
 Part = tuple[np.ndarray, ...]
@@ -35,19 +36,15 @@ _ARRAYS = ("<f8", "<i8", "<i2")
 
 def identify_agent(name: str, rules: Rules | None = None) -> str:
     """What tells an agent of `agents.load` from others: its name, or digests of the files that it is read from."""
-    search, text, options = "", name, ""
-    if name.startswith("search:"):
-        search = "search:"
-        text, mark, options = name.removeprefix(search).partition("?")
-        options = mark + options
-    elif text in agents.names() and text != agents.TRAINED:
+    is_search, base, options = split_name(name)
+    if not is_search and base in (*agents.names(), agents.ISMCTS) and base != agents.TRAINED:
         return name
-    path = agents.find_trained(rules) if text == agents.TRAINED else Path(text)
+    path = agents.find_trained(rules) if base == agents.TRAINED else Path(base if is_search else name)
     if path.is_dir():
         path = path / f"policy{agents.POLICY_SUFFIX}"
-    files = [path, path.with_name(f"equity{agents.POLICY_SUFFIX}")] if search else [path]
-    digests = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.is_file()]
-    return f"{search}sha256 {' '.join(digests)}{options}"
+    files = [path, path.with_name(f"equity{agents.POLICY_SUFFIX}")] if is_search else [path]
+    digests = " ".join(hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.is_file())
+    return f"search:sha256 {digests}{options and '?'}{options}" if is_search else f"sha256 {digests}"
 
 
 def describe_code() -> dict[str, Any]:

@@ -26,7 +26,7 @@ def add_scenarios(commands: Any) -> None:
         help="ask an agent in positions in which a decent player finds the action",
         description="Ask an agent in named positions. A policy is judged by its likeliest action, whether it draws or "
         "not, any other agent by the most frequent of some answers. Positions under rules that a policy, or search on "
-        "one, was not trained for are left out.",
+        "one, was not trained for are left out; `trained` is the policy of each table.",
     )
     parser.add_argument("agent", metavar="AGENT", help="an agent's name or the path of a policy")
     parser.add_argument("--file", metavar="YAML", help="other scenarios than the project's own")
@@ -62,19 +62,31 @@ def add_exploit(commands: Any) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
 
 
+def _is_trained(name: str) -> bool:
+    """Whether an agent is what comes with the package, or search on it: there is one for each table."""
+    from agents import TRAINED
+    from agents.options import split_name
+
+    return split_name(name).base == TRAINED
+
+
 def find_scenarios(options: argparse.Namespace, report: Report | None) -> Found:  # noqa: ARG001  (it takes seconds)
     """What an agent does in the scenarios."""
-    from agents import load
+    from agents import has_trained, load
     from agents.arena.scenarios import FILE, ask, list_rows, read_scenarios
 
     scenarios = read_scenarios(options.file or FILE)
-    outcome = ask(load(options.agent), scenarios, options.agent)
+
+    def load_for(rules: Rules) -> Any:
+        return load(options.agent, rules) if has_trained(rules) else None
+
+    outcome = ask(load_for if _is_trained(options.agent) else load(options.agent), scenarios, options.agent)
     return f"{options.agent} in {len(outcome.answers)} scenarios", outcome.to_dict(), list_rows(outcome, scenarios)
 
 
 def find_exploit(options: argparse.Namespace, report: Report | None) -> Found:
     """What a best response gains."""
-    from agents import TRAINED, load
+    from agents import load
     from agents.arena.exploit import exploit, list_rows
     from agents.policy import write_policy
 
@@ -82,7 +94,7 @@ def find_exploit(options: argparse.Namespace, report: Report | None) -> Found:
         check_output(options.response)
     names = [name for _, name, _ in _RULES] + ["teams", "low_point"]
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    kind = Rules(**given) if options.agent.removeprefix("search:") == TRAINED else None  # there is one for each table
+    kind = Rules(**given) if _is_trained(options.agent) else None
     agent = load(options.agent, kind, is_greedy=False if options.draw else None)
     agent.name = options.agent
     rules = agent.rules or Rules()

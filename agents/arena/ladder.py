@@ -7,6 +7,7 @@ from agents import TRAINED, has_trained, load
 from agents.arena.chunks import Report, SavedChunks
 from agents.arena.match import CHUNK_TABLES, Result, play_duplicate
 from agents.base import Agent
+from agents.options import split_name
 from pitch_env.rules import Rules
 
 LADDER = (
@@ -28,7 +29,7 @@ _CHUNK_OF_DEAR = 16  # tables of a dear agent at a time, so that progress shows 
 
 def fits(name: str, rules: Rules) -> bool:
     """Whether a rung plays these rules: trained policies play those they were trained for."""
-    return not name.endswith(TRAINED) or has_trained(rules)
+    return split_name(name).base != TRAINED or has_trained(rules)
 
 
 def count_afforded(number: int, *played_by: Agent) -> int:

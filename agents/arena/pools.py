@@ -64,8 +64,8 @@ def add_ladder(commands: Any) -> None:
     parser = commands.add_parser(
         "ladder",
         help="measure an agent against a row of known opponents",
-        description="Measure an agent among copies of each rung, from chance to search, in about a minute if it "
-        "decides fast. Slow rungs get fewer deals and matches; for a slow agent lower --deals and --matches.",
+        description="Measure an agent among copies of each rung, from chance to search, in about a minute. Where one "
+        "of the two thinks long, fewer deals and matches are played, ten at least.",
     )
     parser.add_argument("agent", metavar="AGENT", help="an agent's name or the path of a policy")
     add_measuring(parser, deals=4000, matches=400, threads=2)

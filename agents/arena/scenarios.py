@@ -13,8 +13,9 @@ They lie in ``scenarios.yaml`` beside this file, a list of mappings with these k
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -257,16 +258,38 @@ def find_chances(agent: Any, view: np.ndarray, seed: int = 0) -> np.ndarray:
     return chances
 
 
-def ask(agent: Agent, scenarios: Sequence[Scenario], name: str | None = None, seed: int = 0) -> Outcome:
+def ask(
+    agent: Agent | Callable[[Rules], Agent | None],
+    scenarios: Sequence[Scenario],
+    name: str | None = None,
+    seed: int = 0,
+) -> Outcome:
     """What an agent does in some scenarios; those under rules that it does not play are left out.
 
     A policy is judged by its likeliest action, any other agent by the action that it takes most often.
+
+    Args:
+        agent: an agent, or what gives the one for some rules, or None if nobody plays them.
+        scenarios: where it is asked.
+        name: shown in tables; the agent's own if None.
+        seed: of what an agent draws that is no policy.
     """
-    answers = []
+    if isinstance(agent, Agent):
+        name = name or agent.name
+
+    @cache
+    def find(rules: Rules) -> Agent | None:
+        if not isinstance(agent, Agent):
+            return agent(rules)
+        return agent if _fits(agent, rules) else None
+
+    answers, is_policy = [], hasattr(agent, "spec")
     for scenario in scenarios:
-        if not _fits(agent, scenario.rules):
+        asked = find(scenario.rules)
+        if asked is None:
             continue
-        chances = find_chances(agent, scenario.view, seed)
+        is_policy = hasattr(asked, "spec")
+        chances = find_chances(asked, scenario.view, seed)
         action = int(np.argmax(chances))
         answers.append(
             Answer(
@@ -278,9 +301,8 @@ def ask(agent: Agent, scenarios: Sequence[Scenario], name: str | None = None, se
                 action in scenario.bad,
             )
         )
-    is_policy = hasattr(agent, "spec")
     judged_by = "its likeliest action" if is_policy else f"the most frequent of {ASKED} answers"
-    return Outcome(name or agent.name, judged_by, tuple(answers), len(scenarios) - len(answers))
+    return Outcome(name or "agent", judged_by, tuple(answers), len(scenarios) - len(answers))
 
 
 def describe_best(scenario: Scenario) -> str:

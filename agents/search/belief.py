@@ -14,12 +14,12 @@ import numpy as np
 from agents.base import Agent
 from agents.encoding import encode_row
 from agents.network import Network, run_network
-from agents.search.worlds import find_allowed, find_unseen, sample_worlds
+from agents.search.worlds import find_allowed, sample_worlds
 from pitch_env.cards import CARD_ACTION, MAX_BID, NUM_ACTIONS, NUM_RANKS, NUM_SUITS
-from pitch_env.engine import bid_once, draw_random, legal_actions, open_auction, play_once
+from pitch_env.engine import bid_once, draw_random, find_unseen, legal_actions, open_auction, play_once
 from pitch_env.frame import reorder_action, reorder_actions
 from pitch_env.kernels import ONE, U64, bit, count, kernel, nth, part
-from pitch_env.observation import COMPACT_SIZE, MOST_ACTIVE, layout
+from pitch_env.layout import COMPACT_SIZE, MOST_ACTIVE, layout
 from pitch_env.rules import MAX_HAND_SIZE, MAX_PLAYERS
 from pitch_env.scoring import suit_cards
 from pitch_env.table import AUCTION, NOT_YET, TABLE
@@ -45,7 +45,7 @@ def _draw_hands(past, views, seeds, hands):
         past[0] = views[i]
         t = past[0]
         t.rng = seeds[i]
-        unseen = find_unseen(t)
+        unseen = find_unseen(t, t.viewer)
         for number in range(hands.shape[1]):
             for seat in range(t.num_players):
                 hands[i, number, seat] = t.dealt[seat]

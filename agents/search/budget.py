@@ -41,4 +41,4 @@ def plan_rounds(first: int, end: float) -> Iterator[int]:
         yield size
         now = perf_counter()
         num_done += size
-        size = min(num_done, _MOST_ROUND, int(_SPARE * (end - now) * size / max(now - start, 1e-9)))
+        size = int(min(num_done, _MOST_ROUND, _SPARE * (end - now) * size / max(now - start, 1e-9)))

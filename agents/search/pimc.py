@@ -36,7 +36,7 @@ _MOST_SOLVED = 25  # cards held that a search takes milliseconds for: from the f
 _MOST_MAX_N = 16  # the same of max^n, which cuts less
 _FULL_FROM = 4  # cards a seat when all worlds are solved; one card more halves their number
 _FEWEST = 4
-_VIEWS = 32  # decided at a time
+_VIEWS, _WORLDS = 32, 1 << 13  # decided, and looked at, at a time
 _FIRST_ROUND = 8  # worlds, when time is the budget
 _NUM_CANDIDATES = 256  # hands of each other seat that are judged
 _LEAST_EFFECTIVE = 32  # of them, below which weights are tempered
@@ -134,13 +134,15 @@ class PimcAgent(Agent):
 
     def act(self, views: np.ndarray, seeds: np.ndarray) -> np.ndarray:
         if self.seconds is not None:  # the time is for one decision
-            return np.array([self._act_in_time(views[i : i + 1], seeds[i], self.seconds) for i in range(len(views))])
+            places = range(len(views))
+            return np.array([self._act_in_time(views[i : i + 1], seeds[i], self.seconds) for i in places], np.int64)
         actions = np.empty(len(views), np.int64)
-        for low in range(0, len(views), _VIEWS):
-            places = range(low, min(low + _VIEWS, len(views)))
+        together = max(1, min(_VIEWS, _WORLDS // max(self.num_worlds, self.num_bid_worlds)))
+        for low in range(0, len(views), together):
+            places = range(low, min(low + together, len(views)))
             turns = [self._open_turn(views[place : place + 1]) for place in places]
             is_open = [len(turn.actions) > 1 for turn in turns]
-            open_turns, open_seeds = list(compress(turns, is_open)), compress(seeds[low : low + _VIEWS], is_open)
+            open_turns, open_seeds = list(compress(turns, is_open)), compress(seeds[places], is_open)
             self._add_worlds(open_turns, list(open_seeds), list(map(self._count_worlds, open_turns)))
             actions[places] = list(map(self._choose, turns))
         return actions

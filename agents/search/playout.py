@@ -14,7 +14,7 @@ from pitch_env.cards import NUM_ACTIONS, NUM_SUITS
 from pitch_env.engine import apply_action, legal_actions
 from pitch_env.frame import reorder_actions, restore_action
 from pitch_env.kernels import ONE, U64, kernel, lowest, part
-from pitch_env.observation import COMPACT_SIZE, MOST_ACTIVE, layout
+from pitch_env.layout import COMPACT_SIZE, MOST_ACTIVE, layout
 from pitch_env.rules import MAX_HAND_SIZE
 from pitch_env.table import NOBODY, PLAY
 

@@ -134,7 +134,7 @@ class PolicySearchAgent(Agent):
         self.equity, self.seconds = equity, seconds
         self.least_effective, self.noise, self.least_prior = least_effective, noise, least_prior
         self.is_greedy = policy.is_greedy if is_greedy is None else is_greedy
-        self.cost = cost_of(seconds) if seconds else _WORLD_COST * num_worlds
+        self.cost = cost_of(seconds) if seconds else max(1.0, _WORLD_COST * num_worlds)
 
     def act(self, views: np.ndarray, seeds: np.ndarray) -> np.ndarray:
         if self.seconds is not None and len(views) > 1:  # the time is for one decision

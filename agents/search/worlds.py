@@ -12,15 +12,14 @@ the inverse of the product of the choices each seat had, and it is kept with a p
 
 import numpy as np
 
-from pitch_env.cards import NUM_RANKS, NUM_SUITS
-from pitch_env.engine import draw_random
+from pitch_env.cards import NUM_SUITS
+from pitch_env.engine import draw_random, find_unseen
 from pitch_env.kernels import U64, bit, count, kernel, nth, part
 from pitch_env.rules import MAX_PLAYERS
 from pitch_env.scoring import suit_cards
 from pitch_env.table import NOBODY, TABLE
 
 _SET_APART = U64(0x5851F42D4C957F2D)  # of all streams that come of a plain seed, such as a table's own
-_RANKS = U64((1 << NUM_RANKS) - 1)
 
 
 @part
@@ -38,16 +37,6 @@ def find_allowed(t, seat, unseen):
         if t.voids[seat] >> suit & 1:
             allowed &= ~suit_cards(suit)
     return allowed
-
-
-@part
-def find_unseen(t):
-    """Mask of the cards of the deck that the looker has not seen."""
-    ranks = (_RANKS >> U64(NUM_RANKS - t.num_ranks)) << U64(NUM_RANKS - t.num_ranks)
-    deck = U64(0)
-    for suit in range(t.num_suits):
-        deck |= ranks << U64(NUM_RANKS * suit)
-    return deck & ~(t.played | t.dealt[t.viewer])
 
 
 @part
@@ -105,7 +94,7 @@ def _sample(views, num_worlds, seeds, worlds):
     most = np.empty(MAX_PLAYERS, np.int64)
     hands = np.empty(MAX_PLAYERS, np.uint64)
     for i in range(views.shape[0]):
-        unseen = find_unseen(views[i])
+        unseen = find_unseen(views[i], views[i].viewer)
         num_seats = sort_seats(views[i], unseen, seats, counts)
         bound_choices(views[i], unseen, seats, counts, num_seats, most)
         stream = seeds[i] ^ _SET_APART

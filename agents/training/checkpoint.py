@@ -16,7 +16,7 @@ import torch
 from agents.files import read_tensors, write_tensors
 from agents.training.config import Config
 from agents.training.learner import Learner
-from pitch_env.observation import LAYOUT_VERSION
+from pitch_env.layout import LAYOUT_VERSION
 from pitch_env.table import TABLE
 
 FORMAT_VERSION = 4

@@ -14,7 +14,7 @@ import torch
 from agents.equity import NUM_NEEDS, Equity, EquityNetwork, EquityTable, new_equity
 from pitch_env.cards import MAX_BID
 from pitch_env.kernels import kernel
-from pitch_env.observation import MIN_NEED
+from pitch_env.layout import MIN_NEED
 from pitch_env.rules import Rules
 
 _KEPT_ROUNDS = 8  # rounds of hands that a network learns from again

@@ -16,14 +16,16 @@ from pitch_env.cards import NUM_SUITS
 from pitch_env.engine import apply_action, legal_actions, new_tables, start_hand, start_match
 from pitch_env.frame import reorder_action, reorder_actions, restore_action
 from pitch_env.kernels import GOLDEN, U64, count, kernel, lowest, nth, part, scramble
-from pitch_env.observation import COMPACT_SIZE, MOST_ACTIVE, layout, list_hidden
+from pitch_env.layout import COMPACT_SIZE, MOST_ACTIVE, layout
+from pitch_env.observation import list_hidden
 from pitch_env.rules import Rules
 from pitch_env.table import AUCTION, HAND_OVER, MATCH_OVER, NOBODY, seed_streams
 from pitch_env.view import view_tables
 
 BID, FIRST_LEAD, PLAY_ON = range(3)  # kinds of decision, whose advantages have scales of their own
 NUM_KINDS = 3
-LOWEST_DRAWN = -4  # of the scores drawn for a start; the highest is two above the target, where only a bid can win
+# scores drawn for a start; above the target, where only a bid can win, by as many points as a hand has
+LOWEST_DRAWN, MOST_DRAWN_ABOVE = -4, 4
 
 
 @part
@@ -227,7 +229,10 @@ class Shard:
             starts = np.flatnonzero(self.tables["num_hands"] == 0)
             places = starts[self.generator.random(len(starts)) < drawn_share]
             scores = self.generator.integers(
-                LOWEST_DRAWN, self.rules.target + 3, size=(len(places), self.rules.num_sides), dtype=np.int16
+                LOWEST_DRAWN,
+                self.rules.target + MOST_DRAWN_ABOVE + 1,
+                size=(len(places), self.rules.num_sides),
+                dtype=np.int16,
             )
             self.tables["scores"][places, : self.rules.num_sides] = scores
 

@@ -19,6 +19,7 @@ from agents.policy import PolicyAgent
 from agents.training.config import Config
 from agents.training.learner import Learner, TrainingError
 
+_HANDS = 8  # of a match, about
 NUM_LOOKS = 4  # evaluations of a trial, at each of which it may be stopped
 
 
@@ -41,13 +42,16 @@ def sample_settings(trial: Any) -> dict[str, Any]:
 
 
 def measure_margin(config: Config, learner: Learner) -> float:
-    """Points a hand ahead of the opponents, the mean over them."""
-    policy = PolicyAgent(learner.spec, learner.average)
+    """Points a hand ahead of the opponents, the mean over them; for `objective: match`, the share of matches won above
+    an equal one."""
+    policy, is_match = PolicyAgent(learner.spec, learner.average), config.objective == "match"
+    numbers = (0, max(2, config.eval_deals // _HANDS)) if is_match else (config.eval_deals, 0)
     results = [
-        play_duplicate(policy, agents.load(name, config.rules), config.rules, config.eval_deals, 0, config.seed)
+        play_duplicate(policy, agents.load(name, config.rules), config.rules, *numbers, config.seed)
         for name in config.opponents
     ]
-    return float(np.mean([result.margin for result in results]))
+    margins = [(one.match_share or 0.0) - one.equal_share if is_match else one.margin or 0.0 for one in results]
+    return float(np.mean(margins))
 
 
 def run_trial(trial: Any, base: Config, sample: Callable[[Any], dict[str, Any]] = sample_settings) -> float:
@@ -103,8 +107,8 @@ def run_sweep(
     import optuna
 
     study = open_study(path, base.seed)
-    known = study.user_attrs.get("config", base.to_dict())
-    differences = [key for key, value in base.to_dict().items() if known.get(key) != value]
+    known = {**Config().to_dict(), **study.user_attrs.get("config", base.to_dict())}  # older ones lack newer fields
+    differences = [key for key, value in base.to_dict().items() if known[key] != value]
     if differences:
         raise ValueError(f"{path} holds a study with another {', '.join(differences)}: give another --study")
     study.set_user_attr("config", base.to_dict())
@@ -118,7 +122,8 @@ def run_sweep(
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m agents.training.sweep",
-        description="Search for settings of training by short runs, judged by their margin over the opponents.",
+        description="Search for settings of training by short runs, judged by their margin over the opponents: "
+        "in points, or for `objective: match` in matches won.",
     )
     parser.add_argument("--config", required=True, help="YAML file with everything that is not searched")
     parser.add_argument("--trials", type=int, default=30, help="trials in all, earlier ones counted (default 30)")
@@ -141,7 +146,8 @@ def main(arguments: list[str] | None = None) -> int:
         print("no trial has ended yet")
         return 1
     best = study.best_trial
-    print(f"best of {len(study.trials)} trials: {best.value:+.3f} points a hand ahead (number {best.number})")
+    unit = "of the matches above an equal share" if base.objective == "match" else "points a hand ahead"
+    print(f"best of {len(study.trials)} trials: {best.value:+.3f} {unit} (number {best.number})")
     print(yaml.safe_dump(best.user_attrs["settings"], sort_keys=False), end="")
     return 0
 
