@@ -7,7 +7,7 @@ import pytest
 import torch
 import yaml
 
-from agents import load
+from agents import has_trained, load
 from agents.arena.__main__ import main
 from agents.arena.scenarios import FILE, ask, find_chances, read_scenario, read_scenarios
 from agents.policy import PolicyAgent, PolicySpec, write_policy
@@ -221,5 +221,11 @@ def test_command_line(capsys, tmp_path):
     write_policy(path, agent.spec, agent.network.state_dict())
     assert main(["scenarios", str(path), "--file", str(FILE)]) == 0
     assert "under other rules than its own left out" in capsys.readouterr().out
+    assert main(["scenarios", "trained", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    own = [scenario for scenario in SCENARIOS if has_trained(scenario.rules)]
+    assert [answer["scenario"] for answer in found["answers"]] == [scenario.name for scenario in own]
+    assert len({scenario.rules for scenario in own}) > 4
+    assert (found["skipped"], found["judged_by"]) == (len(SCENARIOS) - len(own), "its likeliest action")
     assert main(["scenarios", "baby", "--file", str(tmp_path / "none.yaml")]) == 2
     assert "none.yaml" in capsys.readouterr().err
