@@ -54,12 +54,15 @@ def reorder_cards(cards, order):
 
 
 @part
+def reorder_card(card, order):
+    """A card in a frame."""
+    return order[card // NUM_RANKS] * NUM_RANKS + card % NUM_RANKS
+
+
+@part
 def reorder_action(action, order):
     """An action in a frame; bids stay."""
-    if action <= MAX_BID:
-        return action
-    card = action - MAX_BID - 1
-    return MAX_BID + 1 + order[card // NUM_RANKS] * NUM_RANKS + card % NUM_RANKS
+    return action if action <= MAX_BID else MAX_BID + 1 + reorder_card(action - MAX_BID - 1, order)
 
 
 @part

@@ -3,8 +3,8 @@
 import numpy as np
 
 from pitch_env.cards import JACK, NUM_ACTIONS, NUM_CARDS, NUM_RANKS, NUM_SUITS
-from pitch_env.engine import deck_of, find_unseen, hand_of, legal_actions, seat_after
-from pitch_env.frame import keep_suits, order_suits, reorder_cards
+from pitch_env.engine import find_unseen, hand_of, legal_actions, seat_after
+from pitch_env.frame import keep_suits, order_suits, reorder_card, reorder_cards
 from pitch_env.kernels import ONE, U64, bit, count, highest, kernel, lowest, part
 from pitch_env.layout import (
     COMPACT,
@@ -67,14 +67,11 @@ def find_best(t):
 
 
 @part
-def find_winners(t, hand):
-    """Mask of the cards of a hand that beat all cards in the trick in progress; empty if there are none in it."""
-    best = find_best(t)
-    if best < 0:
-        return U64(0)
+def find_winners(hand, best, trump):
+    """Mask of the cards of a hand that beat a card (R12)."""
     suit = best // NUM_RANKS
     better = suit_cards(suit) & ~(bit(best) | (bit(best) - ONE))
-    return hand & (better if suit == t.trump else better | suit_cards(t.trump))
+    return hand & (better if suit == trump else better | suit_cards(trump))
 
 
 @part
@@ -85,28 +82,29 @@ def encode_compact(t, seat, order, out, words, i):
     row, for Numba counts references to every slice.
     """
     hand, unseen = hand_of(t, seat), find_unseen(t, seat)
-    own = reorder_cards(hand, order)
-    top = reorder_cards(find_tops(hand, unseen), order)
-    wins = reorder_cards(find_winners(t, hand), order)
+    own, hidden = reorder_cards(hand, order), reorder_cards(unseen, order)
+    best = find_best(t)
+    top, wins = find_tops(own, hidden), U64(0)
+    if best >= 0:
+        best = reorder_card(best, order)
+        wins = find_winners(own, best, order[t.trump])
     for word in range(_HAND_WORDS):
         shift = U64(8 * word)
-        words[i, word] = (
-            BYTE_OF_BITS[(own >> shift) & U64(255)] * U64(IN_HAND)
-            + BYTE_OF_BITS[(top >> shift) & U64(255)] * U64(TOP)
-            + BYTE_OF_BITS[(wins >> shift) & U64(255)] * U64(WINS)
-        )
+        state = BYTE_OF_BITS[(own >> shift) & U64(255)] * U64(IN_HAND)
+        state += BYTE_OF_BITS[(top >> shift) & U64(255)] * U64(TOP)
+        words[i, word] = state + BYTE_OF_BITS[(wins >> shift) & U64(255)] * U64(WINS)
     for word in range(_HAND_WORDS, COMPACT_SIZE // 8):
         words[i, word] = U64(0)
     for suit in range(NUM_SUITS):
-        out[i, _HELD + order[suit]] = count(hand & suit_cards(suit))
-        out[i, _UNSEEN + order[suit]] = count(unseen & suit_cards(suit))
+        out[i, _HELD + suit] = count(own & suit_cards(suit))
+        out[i, _UNSEEN + suit] = count(hidden & suit_cards(suit))
     _encode_rules(t, out, i)
     _encode_auction(t, seat, out, i)
     if t.phase != AUCTION:
-        _encode_tricks(t, seat, order, out, i)
+        _encode_tricks(t, seat, order, best, out, i)
         if t.num_plays > 0:
             _encode_captures(t, seat, out, i)
-            _encode_unseen(t, unseen, out, i)
+            _encode_unseen(t, seat, unseen, out, i)
 
 
 @part
@@ -143,7 +141,7 @@ def _encode_auction(t, seat, out, i):
 
 
 @part
-def _encode_tricks(t, seat, order, out, i):
+def _encode_tricks(t, seat, order, best, out, i):
     num_players, num_plays = np.int64(t.num_players), np.int64(t.num_plays)
     trick = start = 0
     while start < num_plays:
@@ -165,8 +163,8 @@ def _encode_tricks(t, seat, order, out, i):
         out[i, _LEADER] = 1 + turns_to(num_players, seat, t.leaders[trick])
         out[i, _WINNING] = 1 + turns_to(num_players, seat, t.winners[trick])
         out[i, _LED] = 1 + order[t.plays[num_plays - place] // NUM_RANKS]
-        best, cards = np.int64(find_best(t)), U64(0)
-        out[i, _BEST] = 1 + best + (order[best // NUM_RANKS] - best // NUM_RANKS) * NUM_RANKS
+        out[i, _BEST] = 1 + best
+        cards = U64(0)
         for index in range(num_plays - place, num_plays):
             cards |= bit(t.plays[index])
         out[i, _WORTH] = min(count_trick_points(cards), MAX_TRICK_POINTS)
@@ -212,12 +210,13 @@ def _encode_captures(t, seat, out, i):
 
 
 @part
-def _encode_unseen(t, unseen, out, i):
+def _encode_unseen(t, seat, unseen, out, i):
     trumps, jack = suit_cards(t.trump), bit(t.trump * NUM_RANKS + JACK)
-    hidden = trumps & unseen
-    seen = trumps & deck_of(t) & ~unseen
-    out[i, _HIGHER] = count(hidden & ~(bit(highest(seen)) - ONE))
-    out[i, _LOWER] = count(hidden & (bit(lowest(seen)) - ONE))
+    hidden, seen = trumps & unseen, trumps & (t.played | t.dealt[seat])
+    higher = count(hidden & ~(bit(highest(seen)) - ONE))
+    lower = count(hidden & (bit(lowest(seen)) - ONE))
+    out[i, _HIGHER] = higher
+    out[i, _LOWER] = lower
     out[i, _JACK_UNSEEN] = (hidden & jack) != 0
 
 
@@ -230,7 +229,7 @@ def list_hidden(t, seat, order, start, out):
         while hand:
             card = lowest(hand)
             hand &= hand - ONE
-            out[num] = start + (relative - 1) * NUM_CARDS + order[card // NUM_RANKS] * NUM_RANKS + card % NUM_RANKS
+            out[num] = start + (relative - 1) * NUM_CARDS + reorder_card(card, order)
             num += 1
     return num
 
