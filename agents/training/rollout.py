@@ -99,6 +99,7 @@ def _choose(rows, logits, greed, agent_streams, masks, places, actions, log_prob
                 actions[row], log_probs[row] = choose_action(logits[index], masks[row], seed, True)
             else:
                 actions[row] = nth(masks[row], np.int64(seed >> U64(33)) % count(masks[row]))
+                log_probs[row] = -np.log(np.float64(count(masks[row])))
         else:
             actions[row], log_probs[row] = choose_action(logits[index], masks[row], seed, False)
 
