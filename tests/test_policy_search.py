@@ -244,9 +244,10 @@ def test_a_contract_is_taken_from_a_side_that_would_win_the_match_with_it():
     rules = Rules(num_players=2)
     table = set_table(["2C 3C 4D 5D 6H 7H", "AS KS JS 2S 9D TD"], "")
     table["scores"][0, 1] = 6
-    agent = PolicySearchAgent(new_policy(rules, 0.1), 64, 64)
+    agent = PolicySearchAgent(new_policy(rules, 0), 256, 64, is_greedy=False)  # all play at random
     assert act(agent, table) == 0
-    agent = PolicySearchAgent(agent.policy, 64, 64, equity=new_equity(rules).eval())  # all are equal until one has won
+    equity = new_equity(rules).eval()  # all are equal until one has won
+    agent = PolicySearchAgent(agent.policy, 256, 64, equity=equity, is_greedy=False)
     assert act(agent, table) == 4
 
 
@@ -284,7 +285,7 @@ def test_what_is_clearly_better_is_played_though_the_policy_does_not_know():
         agent = PolicySearchAgent(new_policy(read_rules(table[0]), seed=seed), 64, 64)
         assert act(agent, table, seed) == CARD_ACTION + parse_card("9S")  # the jack is not thrown under the ace
     hands = ["AS KS QS JS TS 2S", "5S 6S 7C 9D 9H TH", "3D 4D 5D 6D 7D 8D", "3H 4H 5H 6H 7H 8H"]
-    agent = PolicySearchAgent(new_policy(Rules(), 0.1), 64, 64)
+    agent = PolicySearchAgent(new_policy(Rules(), 0), 256, 64, is_greedy=False)  # all play at random
     assert act(agent, set_table(hands, "")) >= 2
     assert act(agent, set_table(hands, "3")) == 0
 
