@@ -42,11 +42,10 @@ def load_for(rules: Rules) -> agents.Agent | None:
 
 
 def test_it_finds_what_a_decent_player_finds():
-    """Two positions are known to be beyond it: a bidder above the target must be stopped with any hand, and among seven
-    it keeps a jack back that it could bring home."""
+    """One position is known to be beyond it: a bidder above the target must be stopped with any hand."""
     outcome = ask(load_for, read_scenarios(), "trained")
     failed = {answer.scenario for answer in outcome.answers if not answer.passed}
-    assert failed <= {"deny nine points with any hand", "bring the jack home among seven"}
+    assert failed <= {"deny nine points with any hand"}
     assert (len(outcome.answers), outcome.agent) == (45, "trained")
 
 
