@@ -16,6 +16,7 @@ from agents.search.policy_search import PolicySearchAgent
 from agents.search.worlds import sample_worlds
 from benchmarks.report import write_table
 from pitch_env import Rules
+from pitch_env.cards import cards_of
 from pitch_env.engine import new_tables
 from pitch_env.kernels import ONE
 from pitch_env.table import AUCTION, PLAY
@@ -47,7 +48,7 @@ def measure_surprise(worlds: np.ndarray, tables: np.ndarray, views: np.ndarray) 
         hidden = table["dealt"][:num_players] & ~(view["dealt"][:num_players] | table["played"])
         found = []
         for seat in np.flatnonzero(hidden):
-            cards = np.flatnonzero(hidden[seat] >> np.arange(64, dtype=np.uint64) & ONE).astype(np.uint64)
+            cards = np.array(cards_of(hidden[seat]), np.uint64)
             hits = (worlds["dealt"][place, :, seat, None] >> cards & ONE).sum(axis=0)
             found.extend(-np.log((hits + 1 / num_players) / (num_worlds + 1)))
         surprises[place] = np.mean(found) if found else np.nan

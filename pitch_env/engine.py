@@ -193,6 +193,14 @@ def beats(t, card, best):
 
 
 @part
+def find_winners(cards, best, trump):
+    """Mask of the cards that beat the best of the trick so far (R12)."""
+    suit = best // NUM_RANKS
+    better = suit_cards(suit) & ~(bit(best) | (bit(best) - ONE))
+    return cards & (better if suit == trump else better | suit_cards(trump))
+
+
+@part
 def play_once(t, card):
     """Play a card of the seat to act; the last card of a hand settles it (R10-R12)."""
     seat, num_players = t.seat, t.num_players

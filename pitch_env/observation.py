@@ -3,7 +3,7 @@
 import numpy as np
 
 from pitch_env.cards import JACK, NUM_ACTIONS, NUM_CARDS, NUM_RANKS, NUM_SUITS
-from pitch_env.engine import find_unseen, hand_of, legal_actions, seat_after
+from pitch_env.engine import find_unseen, find_winners, hand_of, legal_actions, seat_after
 from pitch_env.frame import keep_suits, order_suits, reorder_card, reorder_cards
 from pitch_env.kernels import ONE, U64, bit, count, highest, kernel, lowest, part
 from pitch_env.layout import (
@@ -57,24 +57,6 @@ def find_tops(hand, unseen):
 
 
 @part
-def find_best(t):
-    """The card that so far wins the trick in progress; -1 if there is no card in it."""
-    place = t.num_plays % t.num_players
-    if place == 0:
-        return -1
-    trick = t.num_plays // t.num_players
-    return t.plays[t.num_plays - place + turns_to(t.num_players, t.leaders[trick], t.winners[trick])]
-
-
-@part
-def find_winners(hand, best, trump):
-    """Mask of the cards of a hand that beat a card (R12)."""
-    suit = best // NUM_RANKS
-    better = suit_cards(suit) & ~(bit(best) | (bit(best) - ONE))
-    return hand & (better if suit == trump else better | suit_cards(trump))
-
-
-@part
 def encode_compact(t, seat, order, out, words, i):
     """Write the compact observation of a seat, in a frame of suits, as row i of an array.
 
@@ -83,10 +65,9 @@ def encode_compact(t, seat, order, out, words, i):
     """
     hand, unseen = hand_of(t, seat), find_unseen(t, seat)
     own, hidden = reorder_cards(hand, order), reorder_cards(unseen, order)
-    best = find_best(t)
-    top, wins = find_tops(own, hidden), U64(0)
-    if best >= 0:
-        best = reorder_card(best, order)
+    top, wins, best = find_tops(own, hidden), U64(0), np.int64(NOBODY)
+    if t.num_plays % t.num_players:
+        best = reorder_card(t.best, order)
         wins = find_winners(own, best, order[t.trump])
     for word in range(_HAND_WORDS):
         shift = U64(8 * word)

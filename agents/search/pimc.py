@@ -18,7 +18,7 @@ from agents.rule_bots import TricksterAgent
 from agents.search.belief import draw_hands, judge_hands_by_bot, sample_likely_worlds, temper
 from agents.search.budget import check_seconds, cost_of, plan_rounds
 from agents.search.objective import value_hands
-from agents.search.playout import derive_streams
+from agents.search.playout import apply_each, derive_streams
 from agents.search.solver import choose_card, solve_many, solve_max_n_many
 from agents.search.worlds import sample_worlds
 from pitch_env.cards import CARD_ACTION, JACK, MAX_BID, NUM_ACTIONS, NUM_CARDS, NUM_RANKS
@@ -61,6 +61,11 @@ def list_legal(view: np.ndarray) -> list[int]:
     """Legal actions at a view, (1,)."""
     legal = legal_mask(view)
     return [action for action in range(NUM_ACTIONS) if legal >> action & 1]
+
+
+def count_held(t: np.void) -> int:
+    """Cards that all seats of a table hold."""
+    return int(t["num_players"]) * int(t["hand_size"]) - int(t["num_plays"])
 
 
 @dataclass
@@ -191,16 +196,14 @@ class PimcAgent(Agent):
             self._play_out(played)
 
     def _is_solved(self, t: np.void) -> bool:
-        held = int(t["num_players"]) * int(t["hand_size"]) - int(t["num_plays"])
-        return t["phase"] == PLAY and held <= _MOST_SOLVED
+        return t["phase"] == PLAY and count_held(t) <= _MOST_SOLVED
 
     def _solve(self, worlds: np.ndarray, actions: list[int]) -> np.ndarray:
         """Exact values of cards, (actions, worlds)."""
         t = worlds[0]
         num_sides = int(t["num_sides"])
         side, pitching = int(t["seat"]) % num_sides, int(t["pitcher"]) % num_sides
-        held = int(t["num_players"]) * int(t["hand_size"]) - int(t["num_plays"])
-        if self.method == "max_n" and held <= _MOST_MAX_N:
+        if self.method == "max_n" and count_held(t) <= _MOST_MAX_N:
             values = solve_max_n_many(worlds)[:, :, side]
         else:
             values = solve_many(worlds) if side == pitching else -solve_many(worlds)
@@ -211,7 +214,7 @@ class PimcAgent(Agent):
         parts = [np.tile(worlds, len(turn.actions)) for turn, worlds in played]
         tables = np.concatenate(parts)
         actions = [np.repeat(turn.actions, len(worlds)) for turn, worlds in played]
-        _apply_each(tables, np.arange(len(tables)), np.concatenate(actions))
+        apply_each(tables, np.concatenate(actions))
         play_on(tables, self._bot, (AUCTION, PLAY))
         ends = np.cumsum([len(part) for part in parts])
         for (turn, worlds), part in zip(played, np.split(tables, ends[:-1]), strict=True):
@@ -225,8 +228,7 @@ class PimcAgent(Agent):
             turn.values = np.concatenate([turn.values, values], axis=1)
 
     def _is_contract_solved(self, t: np.void) -> bool:
-        cards = int(t["num_players"]) * int(t["hand_size"])
-        return self.contracts == "solved" and t["phase"] == AUCTION and cards <= _MOST_SOLVED
+        return self.contracts == "solved" and t["phase"] == AUCTION and count_held(t) <= _MOST_SOLVED
 
     def _choose(self, turn: Turn) -> int:
         if len(turn.actions) == 1:

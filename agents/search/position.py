@@ -6,7 +6,7 @@ A position is one record `s` with its transposition table inside, so that a recu
 import numpy as np
 
 from pitch_env.cards import JACK, NUM_RANKS, NUM_SUITS, TRICK_POINTS
-from pitch_env.engine import beats
+from pitch_env.engine import beats, find_winners
 from pitch_env.kernels import ONE, U64, bit, count, highest, lowest, part
 from pitch_env.rules import MAX_PLAYERS
 from pitch_env.scoring import count_trick_points, suit_cards
@@ -211,6 +211,4 @@ def find_early(s, moves, live, best, is_friend):
         return early
     if is_friend:
         return moves & _TENS
-    best_suit = suit_cards(best // NUM_RANKS)
-    above = best_suit & ~(bit(best) | (bit(best) - ONE))
-    return moves & (above if best_suit == s.trumps else above | s.trumps)
+    return find_winners(moves, best, s.trump)
