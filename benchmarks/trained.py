@@ -34,8 +34,16 @@ def measure(rules: Rules, num_deals: int, num_matches: int, seed: int, num_threa
 
 
 def read_results(folder: Path, rules: Rules) -> list[Result]:
-    """What the run of a kind of table, in a folder of runs named as their configurations, measured at its end."""
-    text = (folder / agents.find_trained(rules).name / "evaluation.json").read_text(encoding="utf-8")
+    """What the run of a kind of table, in a folder of runs named as their configurations, measured at its end.
+
+    Raises:
+        ValueError: if the run has not ended, or is not there.
+    """
+    file = folder / agents.find_trained(rules).name / "evaluation.json"
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ValueError(f"{file}: {error.strerror}; a run of each kind of table must have ended") from None
     return [Result.from_dict(values) for values in json.loads(text)]
 
 
@@ -69,11 +77,17 @@ def main(arguments: list[str] | None = None) -> None:
     found = {}
     for kind, rules in KINDS.items():
         if given.runs:
-            found[kind] = read_results(given.runs, rules)
+            try:
+                found[kind] = read_results(given.runs, rules)
+            except ValueError as error:
+                parser.error(str(error))
         else:
             found[kind] = measure(rules, given.deals, given.matches, given.seed, given.threads)
         print(kind, *(f"{result.opponent} {result.match_share:.1%}" for result in found[kind]), flush=True)
-    ((deals, matches, seed),) = {(one.deals, one.matches, one.seed) for results in found.values() for one in results}
+    setups = {(one.deals, one.matches, one.seed) for results in found.values() for one in results}
+    if len(setups) > 1:
+        parser.error(f"{given.runs} has runs measured over different deals, matches or seeds: {sorted(setups)}")
+    ((deals, matches, seed),) = setups
     text = tabulate(found) + (
         f"\n\n95 % intervals over {deals:,} deals and {matches:,} matches, all places, seed {seed}: "
         f"`python -m benchmarks.trained --deals {deals} --matches {matches} --seed {seed}`."

@@ -148,5 +148,22 @@ def test_strength_that_runs_measured_is_tabulated_alike(tmp_path, monkeypatch, c
     assert capsys.readouterr().out == measured
 
 
+def test_runs_that_make_no_table_are_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("agents.TRAINED", "rules")
+    kinds = {f"{players} players": Rules(num_players=players) for players in (3, 5)}
+    monkeypatch.setattr(trained, "KINDS", kinds)
+    for num_deals, rules in enumerate(kinds.values(), 4):
+        with pytest.raises(SystemExit):
+            trained.main(["--runs", str(tmp_path)])
+        assert "must have ended" in capsys.readouterr().err
+        results = trained.measure(rules, num_deals, 2, 1, 1)
+        folder = tmp_path / f"players{rules.num_players}"
+        folder.mkdir()
+        (folder / "evaluation.json").write_text(json.dumps([one.to_dict() for one in results]), encoding="utf-8")
+    with pytest.raises(SystemExit):
+        trained.main(["--runs", str(tmp_path)])
+    assert "different deals" in capsys.readouterr().err
+
+
 def test_heavy_imports_are_told():
     assert imports.find_heavy_imports() == []
