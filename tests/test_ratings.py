@@ -2,6 +2,8 @@
 
 import builtins
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
@@ -156,3 +158,13 @@ def test_nonsense_is_refused():
         fit_strengths(np.zeros((3, 2), int), np.zeros((3, 2)), 2)
     with pytest.raises(ValueError, match="prior_games takes a number above 0"):
         fit_strengths(np.zeros((3, 1, 2), int), np.zeros((3, 1, 2)), 2, 0)
+
+
+def test_the_same_in_every_deal_leaves_no_error_below_zero():
+    pairs = np.array(list(combinations(range(5), 2)))
+    for num_deals in range(2, 40):
+        agents = np.broadcast_to(pairs, (num_deals, *pairs.shape))
+        wins = np.broadcast_to([1.0, 0.0], agents.shape)  # the earlier always beats the later
+        errors = fit_strengths(agents, wins, 5).errors
+        assert np.isfinite(errors).all()
+        assert errors == pytest.approx(errors[::-1])

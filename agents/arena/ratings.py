@@ -78,8 +78,8 @@ def fit_strengths(agents: np.ndarray, wins: np.ndarray, num_agents: int, prior_g
     errors = np.sqrt(np.diag(covariance))
     if num_deals > 1:
         slopes = (won - expected).reshape(num_deals, -1, num_agents).sum(axis=1)
-        spread = slopes.T @ slopes * num_deals / (num_deals - 1)
-        of_deals = np.sqrt(np.diag(inverse @ spread @ inverse.T))
+        pulls = slopes @ inverse.T  # squared one by one: a product of matrices can round below 0
+        of_deals = np.sqrt((pulls**2).sum(axis=0) * num_deals / (num_deals - 1))
         total = won.sum(axis=0)
         is_few = np.minimum(total, played - total) < _FEW
         errors = np.where(is_few, np.maximum(errors, of_deals), of_deals)
