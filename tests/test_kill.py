@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -34,18 +35,17 @@ CONFIG = {
     "snapshot_every": 6000,
     "max_snapshots": 3,
 }
-# Imports once, then forks for each attempt: a line of JSON in, one out. An attempt is killed after some seconds, or
-# just before its n-th change of a file.
-SERVER = """
-import json, os, signal, sys, time
+# One attempt, in a process of its own: a forked one could inherit a lock that nobody holds any more. It is killed after
+# some seconds of its run, or just before its n-th change of a file; one that hangs says where and fails.
+ATTEMPT = """
+import faulthandler, json, os, signal, sys, threading, time
+faulthandler.dump_traceback_later(240, exit=True)
 import train, agents.training.run
-from agents.training.config import Config
-from agents.training.learner import Learner
 
-learner = Learner(Config(hands=4, shards=1, hidden=[4], critic_hidden=[4]))
-learner._play()  # loads the kernels
-learner.close()
-folder = sys.argv[1]
+folder, order = sys.argv[1], json.loads(sys.argv[2])
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
 
 def die_at(number):
     seen = 0
@@ -55,23 +55,19 @@ def die_at(number):
         if is_write or event in ("os.rename", "os.remove"):
             seen += str(arguments[0]).startswith(folder)
             if seen == number:
-                os.kill(os.getpid(), signal.SIGKILL)
+                die()
     sys.addaudithook(watch)
 
-for line in sys.stdin:
-    order = json.loads(line)
-    start = time.monotonic()
-    child = os.fork()
-    if child == 0:
-        os.dup2(2, 1)
-        if order["changes"]:
-            die_at(order["changes"])
-        os._exit(train.main(order["arguments"]))
-    if order["seconds"]:
-        time.sleep(order["seconds"])
-        os.kill(child, signal.SIGKILL)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    print(json.dumps([status, time.monotonic() - start]), flush=True)
+if order["changes"]:
+    die_at(order["changes"])
+if order["seconds"]:
+    timer = threading.Timer(order["seconds"], die)
+    timer.daemon = True
+    timer.start()
+start = time.monotonic()
+status = train.main(order["arguments"])
+print(time.monotonic() - start)
+sys.exit(status)
 """
 
 
@@ -111,44 +107,37 @@ def read_scalars(folder: Path) -> dict[str, dict[int, float]]:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 def test_a_run_killed_again_and_again_ends_as_one_never_stopped(tmp_path):
     path = tmp_path / "tiny.yaml"
     path.write_text(yaml.safe_dump(CONFIG))
     straight = tmp_path / "straight"
-    server = subprocess.Popen(
-        [sys.executable, "-c", SERVER, str(tmp_path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE if NUM_KILLS < 10 else None,
-        text=True,
-    )
 
-    def run(folder: Path, seconds: float = 0, changes: int = 0) -> tuple[int, float]:
+    def run(folder: Path, seconds: float = 0, changes: int = 0) -> float | None:
+        """How many seconds it took to its end, or None if it was killed."""
         arguments = ["--config", str(path), "--run-dir", str(folder), "--resume"]
         order = {"arguments": arguments, "seconds": seconds, "changes": changes}
-        server.stdin.write(json.dumps(order) + "\n")
-        server.stdin.flush()
-        return tuple(json.loads(server.stdout.readline()))
+        command = [sys.executable, "-c", ATTEMPT, str(tmp_path), json.dumps(order)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        if done.returncode == -signal.SIGKILL and (seconds or changes):
+            return None
+        assert done.returncode == 0, done.stderr
+        return float(done.stdout.splitlines()[-1])
 
-    with server:
-        status, length = run(straight)
-        assert status == 0
-        rng = np.random.default_rng(1)
-        killed = [tmp_path / "killed-0"]  # another one when a run came to its end
-        num_kills = num_tries = 0
-        while num_kills < NUM_KILLS:
-            num_tries += 1
-            if num_tries % 2:
-                status, _ = run(killed[-1], changes=int(rng.integers(1, 40)))
-            else:
-                status, _ = run(killed[-1], seconds=rng.uniform(0.1, 0.6) * length)
-            assert status in (0, -9)
-            num_kills += status == -9
-            if status == 0:
-                killed.append(tmp_path / f"killed-{num_tries}")
-        assert run(killed[-1])[0] == 0
-        server.stdin.close()
+    length = run(straight)
+    rng = np.random.default_rng(1)
+    killed = [tmp_path / "killed-0"]  # another one when a run came to its end
+    num_kills = num_tries = 0
+    while num_kills < NUM_KILLS:
+        num_tries += 1
+        if num_tries % 2:
+            is_killed = run(killed[-1], changes=int(rng.integers(1, 40))) is None
+        else:
+            is_killed = run(killed[-1], seconds=rng.uniform(0.1, 0.6) * length) is None
+        num_kills += is_killed
+        if not is_killed:
+            killed.append(tmp_path / f"killed-{num_tries}")
+    run(killed[-1])
     for folder in killed:
         assert read_end(folder) == read_end(straight)
         assert read_scalars(folder) == read_scalars(straight)
