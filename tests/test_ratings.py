@@ -1,7 +1,6 @@
 """Ratings: known strengths are found again with honest errors, and the games behind margins are solved."""
 
 import builtins
-
 from itertools import combinations
 
 import numpy as np
