@@ -235,7 +235,7 @@ class PitchState(pyspiel.State):
         else:
             won = [float(delta) for delta in t["deltas"][: rules.num_sides]]
         net = [own - (sum(won) - own) / (rules.num_sides - 1) for own in won]
-        return [net[rules.side(seat)] for seat in range(rules.num_players)]
+        return [net[side] for side in rules.sides]
 
     def __str__(self) -> str:
         course, t = self.course, self.course.table[0]

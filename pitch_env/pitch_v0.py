@@ -82,7 +82,6 @@ class raw_env(AECEnv):
         self.possible_agents = [f"player_{seat}" for seat in range(rules.num_players)]
         self._num_players = rules.num_players
         self._seats = {name: seat for seat, name in enumerate(self.possible_agents)}
-        self._sides = [rules.side(seat) for seat in range(rules.num_players)]
         size = layout(rules.num_players).size
         self.observation_spaces = {
             name: gymnasium.spaces.Dict(
@@ -213,11 +212,11 @@ class raw_env(AECEnv):
         is_won = t["winner"] != NOBODY
         if self.reward == "points":
             for name, seat in self._seats.items():
-                self.rewards[name] = int(t["deltas"][self._sides[seat]])
+                self.rewards[name] = int(t["deltas"][self.rules.side(seat)])
         elif is_won:
             loss = -1 / (self.rules.num_sides - 1)
             for name, seat in self._seats.items():
-                self.rewards[name] = 1 if self._sides[seat] == t["winner"] else loss
+                self.rewards[name] = 1 if self.rules.side(seat) == t["winner"] else loss
         self._accumulate_rewards()
         if self._is_over():
             ends = self.terminations if is_won else self.truncations

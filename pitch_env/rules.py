@@ -70,6 +70,11 @@ class Rules:
         """The side a seat scores for."""
         return seat % self.num_sides
 
+    @property
+    def sides(self) -> tuple[int, ...]:
+        """The side of every seat; as an index it spreads an array over sides to one over seats."""
+        return tuple(self.side(seat) for seat in range(self.num_players))
+
     def to_dict(self) -> dict[str, Any]:
         """The fields as a JSON-ready dict."""
         return dataclasses.asdict(self)

@@ -81,6 +81,7 @@ def test_rules_are_frozen_and_can_be_keys():
 def test_sides_r1():
     assert [Rules(teams=True).side(seat) for seat in range(4)] == [0, 1, 0, 1]
     assert [Rules(num_players=5).side(seat) for seat in range(5)] == [0, 1, 2, 3, 4]
+    assert Rules(teams=True).sides == (0, 1, 0, 1)
     assert (Rules(teams=True).num_sides, Rules(num_players=5).num_sides) == (2, 5)
 
 

@@ -189,7 +189,7 @@ class Tree:
         sides = self.rules.num_sides
         deltas = deltas[:, :sides].astype(np.float64)
         net = deltas - (deltas.sum(1, keepdims=True) - deltas) / (sides - 1)
-        return net[:, [self.rules.side(seat) for seat in range(self.rules.num_players)]]
+        return net[:, self.rules.sides]
 
     @property
     def num_deals(self) -> int:

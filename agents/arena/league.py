@@ -90,7 +90,7 @@ class _Pool:
         lineups = np.concatenate(
             [np.broadcast_to(self.pair_lineups, (num_deals, num_pair_tables, sides)), seated[low:high]], axis=1
         )
-        by_seat = lineups.reshape(-1, sides)[:, np.arange(self.rules.num_players) % sides]
+        by_seat = lineups.reshape(-1, sides)[:, self.rules.sides]
         tables = np.repeat(new_tables(self.rules, streams[low:high], num_deals), self.num_tables)
         ids = np.repeat(np.arange(low, high, dtype=np.uint64), self.num_tables)
         (play_matches if kind == _MATCHES else play_hands)(tables, self.agents, by_seat, stream, ids)

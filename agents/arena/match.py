@@ -109,8 +109,7 @@ def derive_streams(seed: int, kind: int, num_tables: int) -> tuple[np.ndarray, i
 
 def seat_challenger(rules: Rules) -> np.ndarray:
     """Line-ups, int64 (placements, players), one for each side: 0 at the challenger's seats, 1 at the others."""
-    sides = np.arange(rules.num_players) % rules.num_sides
-    return (sides != np.arange(rules.num_sides)[:, None]).astype(np.int64)
+    return (np.array(rules.sides) != np.arange(rules.num_sides)[:, None]).astype(np.int64)
 
 
 class _Duplicate:

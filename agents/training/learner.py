@@ -207,7 +207,6 @@ class Learner:
     ) -> dict[str, float]:
         """Blend what hands did to the chances to win the match into the rewards, and learn those chances."""
         config, num_sides = self.config, self.config.rules.num_sides
-        seats = np.arange(config.rules.num_players) % num_sides
         share = min(max(self.progress() - config.match_from, 0) / 0.2, 1.0)  # over a fifth of the run
         hands = []
         for shard, batch, (scores, dealers) in zip(self.shards, batches, starts, strict=True):
@@ -222,7 +221,7 @@ class Learner:
         for batch, own in zip(batches, hands, strict=True):
             priced = config.match_scale * own.gains / self.gain_sizes.find(own.scores)
             batch.rewards *= 1 - share
-            batch.rewards += share * priced[:, seats].reshape(-1)
+            batch.rewards += share * priced[:, config.rules.sides].reshape(-1)
         return {"losses/equity": learner.learn(joined, self.generator), "charts/match_share": share}
 
     def _judge(self, compute: Callable[..., torch.Tensor], batch: Batch, lengths: np.ndarray) -> np.ndarray:

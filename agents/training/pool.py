@@ -124,7 +124,7 @@ class Pool:
         chosen = 1 + generator.choice(len(self.members), num_mixed, p=self.weigh())
         num_own = generator.integers(1, num_sides, size=num_mixed)  # sides of the learner
         is_member = generator.permuted(np.tile(np.arange(num_sides), (num_mixed, 1)), axis=1) >= num_own[:, None]
-        by_seat = is_member[:, np.arange(self.rules.num_players) % num_sides]
+        by_seat = is_member[:, self.rules.sides]
         shard.seat_players[places] = np.where(by_seat, chosen[:, None], 0)
 
     def list_kinds(self, shard: Shard) -> np.ndarray:
@@ -157,7 +157,7 @@ class Pool:
 
     def _find_wins(self, tables: np.ndarray) -> np.ndarray:
         """Whether each seat's side won the match, (N, seats)."""
-        return tables["winner"][:, None] == np.arange(self.rules.num_players) % self.rules.num_sides
+        return tables["winner"][:, None] == np.array(self.rules.sides)
 
     def describe(self) -> dict[str, list[float]]:
         """Margin over each member that was met, and half the width of its 95 % interval."""
